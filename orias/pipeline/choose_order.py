@@ -13,29 +13,34 @@ from orias.target import features
 from orias.target.register_steps import registers_of
 
 
-def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> None:
-    """Orders a function before allocation.  `finish` runs the later phases, on copies that are tried out."""
+def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> Func | None:
+    """Orders a function before allocation; `finish` runs the later phases, on copies that are tried out.
+
+    Returns the copy that `finish` has made of the function in the order chosen, if there is one.
+    """
     if options.opt_level == 0 or options.serial:
-        return
+        return None
     ways = plans(fn, options.register_usage)
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.sched_trial_max_inst:
         pre_ra(fn, options, ways[0])
     elif len(ways) > 1:
-        pre_ra(fn, options, _best(fn, options, ways, finish))
+        return _best(fn, options, ways, finish)
     elif fn.kind != "entry" or options.register_usage < 5:
         pre_ra(fn, options, ways[0])
     else:
         kept = [list(b.insts) for b in fn.blocks]
         pre_ra(fn, options, ways[0])
         if most_live_words(fn) < ways[0].words:
-            return
+            return None
         for b, insts in zip(fn.blocks, kept, strict=True):
             b.insts = insts
         ways += wider_plans(fn, ways[0])
-        pre_ra(fn, options, _best(fn, options, ways, finish))
+        return _best(fn, options, ways, finish)
+    return None
 
 
-def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Plan:
+def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Func | None:
+    """Orders a function by the best of some plans; returns the finished copy, None if no plan could be finished."""
     from orias.pipeline.modelled_time import modelled_time
 
     least = -1.0
@@ -60,10 +65,14 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
     # The model is not that exact: of two orders with nearly the same time, the one with fewer registers.
     spare = fn.knobs.sched_reg_preference // (1 if fn.target.has(features.UNIFORM_BRANCHES) else 2)
     near = [x for x in tried if x[2] <= least + least * spare / 100]
-    best = min(near, key=lambda x: (x[1].reg_count if spare else 0, x[2]))[0] if near else ways[0]
+    if not near:
+        pre_ra(fn, options, ways[0])
+        return None
+    best, finished, _ = min(near, key=lambda x: (x[1].reg_count if spare else 0, x[2]))
+    pre_ra(fn, options, best)
     if fn.decisions is not None:
         fn.decisions.append(_decision(tried, best))
-    return best
+    return finished
 
 
 def _decision(tried: list[tuple[Plan, Func, float]], best: Plan) -> Decision:

@@ -60,7 +60,7 @@ from orias.regalloc.register_allocation import allocate_checked, allocate_regist
 from orias.schedule.scheduling import post_ra
 from orias.schedule.wgmma_groups import finish_warpgroups
 
-PhaseFunction: TypeAlias = "Callable[[Func, Options], None]"
+PhaseFunction: TypeAlias = "Callable[[Func, Options], Func | None]"
 Trace: TypeAlias = "Callable[[str, Func], None]"
 """Called after each phase with its name and the function."""
 
@@ -228,12 +228,16 @@ def _sync(fn: Func, o: Options) -> None:
     insert_sync(fn)
 
 
-def _pre_ra(fn: Func, o: Options) -> None:
-    schedule_by_model(fn, o, lambda trial: _finish(trial, o))
+def _pre_ra(fn: Func, o: Options) -> Func | None:
+    return schedule_by_model(fn, o, lambda trial: _finish(trial, o))
+
+
+FINISH: Final = ["allocate", "settle_gmma", "barrier_reset", "post_ra"]
+"""Keys of the phases after ScheduleInstructions."""
 
 
 def _finish(fn: Func, o: Options) -> None:
-    """The phases after ScheduleInstructions."""
+    """The phases of :data:`FINISH`, without their checks."""
     allocate_registers(fn, o.own_sections)
     _settle_gmma(fn, o)
     _barrier_reset(fn, o)

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, final
 
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
+from orias.ori.clone import restore
 from orias.ori.ir import Func
 from orias.pipeline.find_phase import find_phase
-from orias.pipeline.functions import FUNCTIONS, Trace
+from orias.pipeline.functions import FINISH, FUNCTIONS, Trace
 from orias.pipeline.phases import PHASES, Phase
 
 if TYPE_CHECKING:
@@ -33,13 +34,20 @@ class Runner:
         """Run the phases on a function."""
         phases = _without(self.phases, fn)
         if self.watch is None:
-            for phase in phases:
-                FUNCTIONS[phase.key](fn, self.options)
+            self._run(phases, fn)
             return
         for phase in phases:
             self.watch.before(phase, fn)
             FUNCTIONS[phase.key](fn, self.options)
             self.watch.after(phase, fn)
+
+    def _run(self, phases: list[Phase], fn: Func) -> None:
+        """Run phases that nothing watches; if one has finished a copy, the function takes that instead of the rest."""
+        for k, phase in enumerate(phases):
+            finished = FUNCTIONS[phase.key](fn, self.options)
+            if finished is not None and not self.options.self_check and [p.key for p in phases[k + 1 :]] == FINISH:
+                restore(fn, finished)
+                return
 
     def times(self) -> list[tuple[str, int, float]]:
         """Name, number of functions and seconds of each phase that ran; empty without ``Options.time_phases``."""
@@ -54,8 +62,7 @@ class Runner:
 
     def try_out(self, fn: Func) -> None:
         """Run all phases on a copy whose code is not used, without dumps, times, verifier and trace."""
-        for phase in _without(selected(self.options, False), fn):
-            FUNCTIONS[phase.key](fn, self.options)
+        self._run(_without(selected(self.options, False), fn), fn)
 
 
 def selected(options: Options, stop: bool = True) -> list[Phase]:

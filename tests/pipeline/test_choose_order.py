@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import orias
+from orias.ori.decisions import ORDER
 from orias.ori.ir import Block
 from orias.perf.kernel_steps import kernels
 from orias.perf.measure import costs
@@ -45,6 +46,15 @@ def test_loads_are_under_way_together(arch: str, loads: int, least: int) -> None
     far = next(c for c in costs(run, occupancy(code.profile, code.registers, 32, 0)) if c.far)
     assert max(w.under_way for w in far.played.waits) >= least
     assert code.registers <= STEPS[STEPS.index(32) + 8]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_120"])
+@pytest.mark.parametrize("loads", [8, 48])
+def test_the_finished_copy_is_what_the_rest_of_the_phases_makes(arch: str, loads: int) -> None:
+    """A compile takes the copy of the order chosen; one whose phases are watched runs them to the end."""
+    watched = orias.compile(sums(loads), arch=arch, remarks=True)
+    assert any(r.kind == ORDER for r in watched.remarks)
+    assert orias.compile(sums(loads), arch=arch).data == watched.data
 
 
 def test_steps_of_occupancy() -> None:
