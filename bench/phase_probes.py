@@ -195,7 +195,7 @@ def measured(cubin: bytes) -> Result:
 
 DONE: Final = frozenset(
     (
-        "uniform_atomic", "uniform_atomic_result", "local_constant", "local_loop", "local_unused", "invariants_late", "loop_top", "loop_top_once", "loop_barrier", "vector_shared",
+        "uniform_atomic", "uniform_atomic_result", "local_constant", "local_loop", "local_unused", "invariants_late", "loop_top", "loop_top_once", "loop_barrier", "vector_shared", "switch", "switch_uniform",
     )
 )  # fmt: skip
 """Probes of phases that Orias runs by now."""

@@ -15,8 +15,10 @@ from orias.isa.operand import (
     is_imm,
     is_vreg,
     reg_id,
+    word_text,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Func, Inst
+from orias.target.fixed_registers import SPECIAL_BITS
 
 _ALL: Final = 0xFFFFFFFF
 _DEPTH: Final = 6
@@ -46,7 +48,9 @@ def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
         return x & y if lut == _AND else x | y
     if base == "SHF" and is_imm(src[1]):
         return _shifted(defs, d, imm_value(src[1]), depth)
-    if d.op.name == "IADD3" or (base == "IMAD" and d.op.mods in ((), ("U32",))):
+    if base == "S2R":
+        return SPECIAL_BITS.get(word_text(src[0]), _ALL)
+    if d.op.name == "IADD3" or d.op.name == "LEA" or (base == "IMAD" and d.op.mods in ((), ("U32",))):
         return _sum(defs, d, depth)
     return _ALL
 
@@ -65,6 +69,10 @@ def _shifted(defs: list[Inst | None], d: Inst, by: int, depth: int) -> int:
 def _sum(defs: list[Inst | None], d: Inst, depth: int) -> int:
     """Possible bits of a sum, or of a product plus addend: from the lowest bit of any part to the top bit of the maximum."""
     parts = [possible_bits(defs, s, depth - 1) for s in d.src[:3]]
+    if d.op.base == "LEA":
+        if len(d.src) != 3 or not is_imm(d.src[2]):
+            return _ALL
+        parts = [parts[0] << (imm_value(d.src[2]) & 31), parts[1], 0]
     lowest = [x & -x for x in parts]
     if d.op.base == "IMAD":
         parts = [parts[0] * parts[1], parts[2]]

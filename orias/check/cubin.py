@@ -7,7 +7,7 @@ from orias.analysis.access import unit_name
 from orias.check.code import Node, connect
 from orias.check.hazard_flow import Finding, Flow, Observer
 from orias.check.matrix_sources import matrix_sources
-from orias.check.unwritten import unwritten
+from orias.check.unwritten import AT_ENTRY, EVERYTHING, unwritten
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile, Section
@@ -97,8 +97,10 @@ def check_cubin(data: bytes, observer: Observer | None = None, operands: bool = 
     out: list[Hazard] = []
     for s in reader.elf.sections:
         if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR and s.data:
-            kernel = s.name.removeprefix(".text.") in reader.kernels if operands else None
-            out.extend(_section(reader.elf, s, table, facts, observer, kernel))
+            given = -1
+            if operands:
+                given = AT_ENTRY.get(reader.sm, 0) if s.name.removeprefix(".text.") in reader.kernels else EVERYTHING
+            out.extend(_section(reader.elf, s, table, facts, observer, given))
     return out
 
 
@@ -149,10 +151,10 @@ class SectionCode:
         connect(nodes, self.away, self.tables)
         return Flow(nodes, self.facts, self.table, observer).run(sorted(self.entries))
 
-    def wrong_operands(self, kernel: bool) -> list[Finding]:
-        """Reads of what nothing writes (in a kernel), and misuse of registers of matrix operations in flight."""
+    def wrong_operands(self, given: int) -> list[Finding]:
+        """Reads of what nothing writes, and misuse of registers of matrix operations in flight; `given`: as in :func:`unwritten`."""
         connect(self.nodes, self.away, self.tables)
-        found = unwritten(self.nodes, 0) if kernel and self.nodes else []
+        found = unwritten(self.nodes, 0, given) if self.nodes else []
         return found + matrix_sources(self.nodes, self.entries)
 
     def catches(self, words: dict[int, int]) -> bool:
@@ -179,12 +181,13 @@ class SectionCode:
 
 
 def _section(
-    file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None, kernel: bool | None
+    file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None, given: int
 ) -> list[Hazard]:
+    """The hazards of a section; `given`: the uniform units with a value at its entry, -1 to leave the rules on operands out."""
     code = SectionCode(file, s, table, facts)
     findings = code.findings(None, observer)
-    if kernel is not None:
-        findings.extend(code.wrong_operands(kernel))
+    if given >= 0:
+        findings.extend(code.wrong_operands(given))
     findings.extend(
         Finding("unknown", n.index, -1, -1, "not checked: nothing is known of it") for n in code.nodes if not n.known
     )

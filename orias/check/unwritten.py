@@ -17,10 +17,16 @@ _UNIFORM: Final = ((1 << P_BASE) - (1 << UR_BASE)) | 0xFF << UP_BASE
 """The units that are looked at."""
 
 
-def unwritten(nodes: list[Node], entry: int) -> list[Finding]:
+EVERYTHING: Final = _UNIFORM
+"""What a function that is called may find written."""
+AT_ENTRY: Final[dict[int, int]] = {87: 1 << (UR_BASE + 2)}
+"""Number of a target -> uniform units that have a value where a kernel begins: the prologue of sm_87 tests UR2 (docs/facts/targets.md)."""
+
+
+def unwritten(nodes: list[Node], entry: int, given: int = 0) -> list[Finding]:
     """Reads of uniform units that nothing on any path from the entry (an instruction number) has written.
 
-    The nodes are connected (:func:`orias.check.code.connect`).
+    `given`: a mask of the units that have a value there.  The nodes are connected (:func:`orias.check.code.connect`).
     """
     everything = 0
     for n in nodes:
@@ -30,7 +36,7 @@ def unwritten(nodes: list[Node], entry: int) -> list[Finding]:
         if n.flow != GOES_ON:
             leaders.add(n.index + 1)
         leaders.update(n.targets)
-    states: dict[int, int] = {entry: 0}
+    states: dict[int, int] = {entry: given}
     todo = [entry]
     while todo:
         start = todo.pop()

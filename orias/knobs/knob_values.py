@@ -65,10 +65,13 @@ class Knobs:
         "sched_sink_rounds",
         "sched_sink_window",
         "sched_spill_penalty",
+        "sched_start_stall",
         "sched_step_overshoot",
         "sched_trial_max_inst",
         "sched_war_latency",
         "sink_remat_max_inst",
+        "switch_min_cases",
+        "switch_spread",
         "tensor_address_depth",
         "unroll_ahead_loads",
         "unroll_divergent_loads",
@@ -111,6 +114,8 @@ class Knobs:
     hoist_working_registers: int
     reassociate_terms: int
     reassociate_holders: int
+    switch_min_cases: int
+    switch_spread: int
     tensor_address_depth: int
     vectorization_distance: int
     predication_inst_limit: int
@@ -149,6 +154,7 @@ class Knobs:
     sched_read_sb_base_latency: int
     sched_pseudo_latency: int
     sched_war_latency: int
+    sched_start_stall: int
     sched_step_overshoot: int
     sched_look_ahead: int
     sched_branch_latency: int

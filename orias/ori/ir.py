@@ -213,7 +213,7 @@ def bank_symbol(owner: str, at: int, size: int) -> str:
 
 @final
 class ConstantPool:
-    """The 64-bit constants in constant bank 2, after ``start`` bytes of tables; operations read them as operands.
+    """Constant bank 2: ``start`` bytes of tables, to which a phase may add, then 64-bit constants that operations read as operands.
 
     The functions of one section share a pool.  A value gets the next 8 bytes on its first use.  ``owner``: in
     relocatable modules, the function that owns the bank; the linker places the bank, and code names the constants by
@@ -228,6 +228,17 @@ class ConstantPool:
         self.values: list[int] = []
         """64-bit patterns in the order of their offsets."""
         self._places: dict[int, int] = {}
+
+    def table(self, size: int) -> int:
+        """Byte offset of `size` bytes for one more table, a multiple of 4; -1 if there is no space or constants stand there already.
+
+        The linker places the bank of an ``owner``: its tables are those of the program.
+        """
+        if self.values or self.owner or self.start + size + 8 > CONST_BANK_BYTES:
+            return -1
+        at = self.start
+        self.start += size + 7 & ~7
+        return at
 
     def place(self, value: int) -> int:
         """Byte offset of `value` in bank 2; adds the value if it is new."""

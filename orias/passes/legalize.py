@@ -74,12 +74,14 @@ def legalize(fn: Func, uniform: bool = True) -> None:
 @final
 class _Legalizer:
     __slots__ = (
-        "acquires", "desc", "fn", "has_calls", "in_uniform", "mercury", "moved", "out", "table", "uniform", "wanted",
+        "acquires", "constants", "desc", "fn", "has_calls", "in_uniform", "mercury", "moved", "out", "table", "uniform", "wanted",
     )  # fmt: skip
 
     def __init__(self, fn: Func, uniform: bool) -> None:
         self.fn: Func = fn
-        self.uniform: bool = uniform and not fn.target.has(features.CONSTANT_OPERANDS)
+        self.constants: bool = fn.target.has(features.CONSTANT_OPERANDS)
+        """Operations read constant banks."""
+        self.uniform: bool = uniform and not self.constants
         self.table: IsaTable = load(fn.target.table)
         self.out: list[Inst] = []
         self.moved: dict[tuple[Opnd, bool], Opnd] = {}
@@ -301,7 +303,7 @@ class _Legalizer:
         ptxas 13.0.88 does so for arithmetic and comparisons of doubles, on sm_75 to sm_89, at every level.
         """
         self.wanted = {}
-        if self.fn.pool is None or self.fn.pool.is_full() or not inst.op.flags & F_DOUBLE:
+        if not self.constants or not inst.op.flags & F_DOUBLE or self.fn.pool is None or self.fn.pool.is_full():
             return src
         out = list(src)
         for k, s in enumerate(src):

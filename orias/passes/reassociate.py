@@ -3,6 +3,9 @@
 The base of a memory access is written as a sum of values and a constant, looking through additions (and through OR and
 XOR of values that have no bit in common).  Where several bases have the same values, the sum is computed once, its constant goes to
 the offset fields, and the part that does not change in a loop is computed before it: one register instead of many.
+
+The same holds for the index of an array, ``base = index * factor + start`` in 64 bits (``IMAD.WIDE``), where the known bits of what the index
+adds up show that no sum of 32 bits wraps: the constant of the index times the factor goes to the offset fields.
 """
 
 from typing import Final, final
@@ -45,11 +48,15 @@ _MASK32: Final = 0xFFFFFFFF
 _IADD64: Final = op("iadd64")
 _OR: Final = 0xFC
 _XOR: Final = 0x3C
+_WIDE: Final = {1: op("IMAD.WIDE"), 0: op("IMAD.WIDE.U32")}
 
 Term = tuple[int, int]
 """Virtual register, factor."""
 Terms = tuple[Term, ...]
 """What a sum adds up, in order of definition."""
+Product = tuple[int, int, int]
+"""What makes an address of an index: whether the index is signed, its factor, and the operand to which the product is added."""
+_NO_PRODUCT: Final[Product] = (0, 0, 0)
 
 
 @final
@@ -84,7 +91,21 @@ def reassociate_addresses(fn: Func) -> bool:
 
 @final
 class _Reassociate:
-    __slots__ = ("at", "forest", "fn", "home", "inside", "made", "holders", "rank", "sums", "tree", "turn", "values")
+    __slots__ = (
+        "at",
+        "forest",
+        "fn",
+        "holders",
+        "home",
+        "inside",
+        "made",
+        "products",
+        "rank",
+        "sums",
+        "tree",
+        "turn",
+        "values",
+    )
 
     def __init__(self, fn: Func) -> None:
         self.fn: Final[Func] = fn
@@ -102,8 +123,10 @@ class _Reassociate:
         self.holders: Final[dict[Terms, list[int]]] = {}
         """Registers that hold a sum without a constant, by its terms in ascending order."""
         self.sums: Final[dict[int, _Sum]] = {}
-        self.made: Final[dict[tuple[Terms, int, bool], int]] = {}
-        """Sums computed by the pass, by terms, block, and whether they stand at its end."""
+        self.made: Final[dict[tuple[Terms, int, bool, Product], int]] = {}
+        """Sums computed by the pass, by terms, block, whether they stand at its end, and what they are made for."""
+        self.products: Final[dict[tuple[int, int, Product], int]] = {}
+        """Products computed by the pass, by index, block and operation."""
         self.at: Final[dict[int, list[tuple[Inst, Inst]]]] = {}
         """New instructions of each block, each with the one that it is to precede."""
         for b in reverse_postorder(fn):
@@ -116,7 +139,7 @@ class _Reassociate:
                         self.rank[vreg(d)] = len(self.rank)
 
     def run(self) -> bool:
-        groups: dict[tuple[Terms, int], list[_Use]] = {}
+        groups: dict[tuple[Terms, int, Product], list[_Use]] = {}
         for b in reverse_postorder(self.fn):
             loop = self.forest.innermost[b.id]
             for inst in b.insts:
@@ -127,13 +150,20 @@ class _Reassociate:
                     if not is_imm(inst.src[a + 3]) or not _no_register(inst.src[a + 2]):
                         continue
                     ident = vreg(base)
-                    total = self._sum(ident)
-                    use = _Use(inst, a, b, ident, total.constant)
-                    groups.setdefault((total.terms, b.id if loop is None else loop.header.id), []).append(use)
+                    product = self._product_of(ident)
+                    if product == _NO_PRODUCT:
+                        total = self._sum(ident)
+                        constant = signed(total.constant, 32 * self.fn.vwidth[ident])
+                    else:
+                        total = self._index(ident)
+                        constant = signed(total.constant, 32) * product[1]
+                    use = _Use(inst, a, b, ident, constant)
+                    key = total.terms, b.id if loop is None else loop.header.id, product
+                    groups.setdefault(key, []).append(use)
         changed = False
-        for (terms, _), uses in groups.items():
-            if self._worth(terms, uses):
-                changed = self._rewrite(terms, uses) or changed
+        for (terms, _, product), uses in groups.items():
+            if self._worth(terms, uses, product):
+                changed = self._rewrite(terms, uses, product) or changed
         for b in self.fn.blocks:
             new = self.at.get(b.id)
             if new:
@@ -226,30 +256,72 @@ class _Reassociate:
             return False
         return not possible_bits(self.values.defs, d.src[0]) & possible_bits(self.values.defs, d.src[1])
 
+    # --- indices ---------------------------------------------------------------------------------------------------
+
+    def _product_of(self, ident: int) -> Product:
+        """What an address does with its index, if the index is a sum that does not wrap."""
+        d = self.values.defs[ident]
+        if d is None or d.op not in _WIDE.values() or d.guard != PT or len(d.dst) != 1 or not portable(d):
+            return _NO_PRODUCT
+        x, factor, _ = d.src
+        if not is_imm(factor) or not is_bare(x) or not in_file(x, K_R) or not is_vreg(x):
+            return _NO_PRODUCT
+        is_signed = int(d.op is _WIDE[1])
+        by = imm_signed(factor) if is_signed else imm_value(factor) & _MASK32
+        return (is_signed, by, d.src[2]) if self._is_exact(self._index(ident), is_signed) else _NO_PRODUCT
+
+    def _index(self, ident: int) -> _Sum:
+        """The index of an address of which :meth:`_product_of` tells, as a sum."""
+        d = self.values.defs[ident]
+        assert d is not None
+        return self._sum(vreg(d.src[0]))
+
+    def _is_exact(self, total: _Sum, is_signed: int) -> bool:
+        """True if neither the terms of a sum nor they and its constant leave the range of a word."""
+        lowest = highest = 0
+        for t, n in total.terms:
+            most = signed(n, 32) * possible_bits(self.values.defs, r(t))
+            lowest += min(most, 0)
+            highest += max(most, 0)
+        constant = signed(total.constant, 32)
+        start = -(1 << 31) if is_signed else 0
+        return start <= lowest + min(constant, 0) and highest + max(constant, 0) < start + (1 << 32)
+
+    def _product(self, index: int, u: _Use, product: Product) -> int:
+        """The register that holds the product with an index and its sum at a use."""
+        key = index, u.block.id, product
+        out = self.products.get(key, -1)
+        if out < 0:
+            is_signed, factor, start = product
+            d = self.fn.new_vreg(K_R, 2)
+            new = self.fn.new_inst(_WIDE[is_signed], [d], [r(index), imm(factor), start], loc=u.inst.loc)
+            self.at.setdefault(u.block.id, []).append((u.inst, new))
+            out = self.products[key] = vreg(d)
+        return out
+
     # --- rewriting -------------------------------------------------------------------------------------------------
 
-    def _worth(self, terms: Terms, uses: list[_Use]) -> bool:
-        """True if a group has several bases, and all constants fit into the offset fields."""
-        if len({u.base for u in uses}) < 2:
+    def _worth(self, terms: Terms, uses: list[_Use], product: Product) -> bool:
+        """True if a group has several bases, or saves the sum of an index, and all constants fit into the offset fields."""
+        several = len({u.base for u in uses}) > 1
+        if not several and (product == _NO_PRODUCT or len(terms) > 1 or not uses[0].constant):
             return False
-        bits = 32 * self.fn.vwidth[terms[0][0]]
-        return all(
-            offset_fits(u.inst, u.group, signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3])) for u in uses
-        )
+        return all(offset_fits(u.inst, u.group, u.constant + imm_signed(u.inst.src[u.group + 3])) for u in uses)
 
-    def _rewrite(self, terms: Terms, uses: list[_Use]) -> bool:
-        bits = 32 * self.fn.vwidth[terms[0][0]]
+    def _rewrite(self, terms: Terms, uses: list[_Use], product: Product) -> bool:
         changed = False
         for u in uses:
-            base = self._base(terms, u)
+            base = self._base(terms, u, product)
             if base is None:
                 return changed
+            if product != _NO_PRODUCT:
+                base = self._product(base, u, product)
             u.inst.src[u.group + 1] = r(base)
-            u.inst.src[u.group + 3] = imm(signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3]))
+            u.inst.src[u.group + 3] = imm(u.constant + imm_signed(u.inst.src[u.group + 3]))
             changed = True
         return changed
 
-    def _base(self, terms: Terms, u: _Use) -> int | None:
+    def _base(self, terms: Terms, u: _Use, product: Product) -> int | None:
         """The register that holds the sum at a use: loop by loop, what does not change in the loop first."""
         chain: list[Loop] = []
         loop = self.forest.innermost[u.block.id]
@@ -275,18 +347,20 @@ class _Reassociate:
                 pre = preheader(self.fn, chain[level])
                 if pre is None:
                     return None
-                total = self._add(total, terms[:upto], done, pre, None, chain[level].header)
+                total = self._add(total, terms[:upto], done, pre, None, chain[level].header, product)
             else:
-                total = self._add(total, terms[:upto], done, u.block, u.inst, u.block)
+                total = self._add(total, terms[:upto], done, u.block, u.inst, u.block, product)
             done = upto
         return total
 
-    def _add(self, total: int, terms: Terms, done: int, b: Block, before: Inst | None, place: Block) -> int:
+    def _add(
+        self, total: int, terms: Terms, done: int, b: Block, before: Inst | None, place: Block, product: Product
+    ) -> int:
         """The sum `total` of the first `done` terms with the others.
 
         Computed in block `b`: before an instruction of it, or at its end, before the loop whose header is `place`.
         """
-        key = (terms, b.id, before is None)
+        key = (terms, b.id, before is None, product)
         out = self.made.get(key, -1)
         if out < 0 and done < 2:
             # With two terms or more before the loop, the rest is one addition and those terms are free.

@@ -22,6 +22,7 @@ from orias.passes.balanced_addresses import balance_addresses
 from orias.passes.barrier_reset import reset_barriers
 from orias.passes.bit_tests import test_with_logic
 from orias.passes.branches import optimize_branches
+from orias.passes.compare_chains import make_jump_tables
 from orias.passes.constant_groups import group_constants
 from orias.passes.constant_operands import use_constant_operands
 from orias.passes.convergence import insert_sync
@@ -174,6 +175,10 @@ def _licm_late(fn: Func, o: Options) -> None:
         hoist_invariants(fn, new_blocks=False)
 
 
+def _switch(fn: Func, o: Options) -> None:
+    make_jump_tables(fn)
+
+
 def _reassociate(fn: Func, o: Options) -> None:
     changed = share_tensor_addresses(fn)
     if reassociate_addresses(fn) or changed:
@@ -292,6 +297,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "licm": _licm,
     "licm_late": _licm_late,
     "reassociate": _reassociate,
+    "switch": _switch,
     "remat": _remat,
     "expand": _expand,
     "predicate": _predicate,

@@ -31,6 +31,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("SetControlFlowOpLastInBB", "0123", "returns", "one return per function"),
     Phase("EarlyOriSimpleLiveDead", "0123", "dce", "dead code"),
     Phase("GeneralOptimizeEarly", "123", "simplify", "rewrites of single operations"),
+    Phase("DoSwitchOptFirst", "123", "switch", "chains of comparisons become jump tables"),
     Phase("OriBranchOpt", "123", "branches", "constant branches, unreachable and empty blocks"),
     Phase("OriPerformLiveDeadFirst", "123", "live_dead", "dead code, and loops without effect"),
     Phase("OriLoopSimplification", "123", "rotate", "loops are tested at the bottom"),
@@ -72,6 +73,10 @@ PHASES: Final[tuple[Phase, ...]] = (
 
 ORDER: Final[tuple[tuple[str, str, str], ...]] = (
     ("OriCheckInitialProgram", "SetControlFlowOpLastInBB", "it judges what lowering made"),
+    ("GeneralOptimizeEarly", "DoSwitchOptFirst", "operands that are constants must be known"),
+    ("DoSwitchOptFirst", "LateExpansion", "it extends what it loads from a table"),
+    ("DoSwitchOptFirst", "LateExpandSyncInstructions", "no pass changes branches after barriers are there"),
+    ("DoSwitchOptFirst", "LateExpansionUnsupportedOps", "constants go after the tables of the bank"),
     ("SetControlFlowOpLastInBB", "LateExpandSyncInstructions", "barriers bring threads together at the one return"),
     ("EarlyOriSimpleLiveDead", "GeneralOptimizeEarly", "lowering leaves reads that nobody needs"),
     ("GeneralOptimizeEarly", "OriBranchOpt", "constant conditions must be known"),

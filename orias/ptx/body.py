@@ -14,6 +14,7 @@ from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
+from orias.ptx.module_directives import alias_directive, inner_function, repeated_names, target_directive
 from orias.ptx.names import NAMES
 from orias.ptx.opcode import DIRECTIVE_WORD
 from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
@@ -59,7 +60,7 @@ class BodyReader:
         function.labels = []
         self.located.clear()
         if not function.entry:
-            self.repeated_names(function)
+            repeated_names(state, function)
         scope = Scope()
         for var in [*function.rets, *function.params]:
             scope.names[var.name] = var
@@ -70,14 +71,6 @@ class BodyReader:
         state.function = None
         self.any_loc = self.any_loc or bool(self.located)
         return end
-
-    def repeated_names(self, function: Function) -> None:
-        """Reports parameters and results whose names are taken."""
-        seen: set[str] = set()
-        for var in [*function.rets, *function.params]:
-            if var.name in seen:
-                self.state.error(f"Duplicate definition of variable '{var.name}'", var.line)
-            seen.add(var.name)
 
     def _statements(self, function: Function, pos: int, line: int) -> int:
         """Reads statements from after the opening brace to the closing one, and the token after it; the line of that brace."""
@@ -210,7 +203,8 @@ class BodyReader:
                 plain.neg = True
                 plain.key = "!" + plain.key
             cache[key] = found
-        return found
+        # an operand of the same name, which stood elsewhere
+        return found if found.kind == O_REG and found.var is not None and found.var.type == "pred" else None
 
     def _label(self, function: Function, name: str, line: int) -> Label:
         state = self.state
@@ -471,8 +465,18 @@ class BodyReader:
                 self.inlined.append(loc.function_name[0])
             body.append(loc)
             return False
-        if word in SPACES or word in LINKAGE or begins_declaration(word):
-            declaration(state)
+        if word == ".alias":
+            alias_directive(state)
+            return False
+        if word == ".target":
+            target_directive(state)
+            self.forms.retarget()
+            state.place = self.forms.checker.place
+            return False
+        if word == ".func" or word in SPACES or word in LINKAGE or begins_declaration(word):
+            linkage = declaration(state)
+            if linkage is not None:
+                inner_function(state, linkage)
             return False
         return state.syntax()
 

@@ -16,6 +16,8 @@ def call(state: State, form: Form, pred: Operand | None, line: int, column: int)
     """Reads the operands of a call, after its opcode."""
     lex = state.lex
     instr = Instr(form.sig, [], pred, line, column)
+    for message in form.checked.early:
+        state.error(message, line, column)
     if lex.kind == T_PUNCT and lex.text == "(":
         instr.rets = _arguments(state, line)
         state.punct(",")
@@ -41,6 +43,10 @@ def call(state: State, form: Form, pred: Operand | None, line: int, column: int)
         state.syntax()
     if prototype:
         instr.proto = _proto(state, prototype, line)
+    for message in [*form.checked.errors, *form.checked.late]:
+        state.error(message, line, column)
+    if form.checked.errors:
+        return instr
     unresolved = bool(prototype) and instr.proto is None
     _check_callee(state, instr, name, unresolved)
     _check_call(state, instr, callee, bare)
@@ -52,7 +58,7 @@ def _check_callee(state: State, instr: Instr, name: str, unresolved: bool) -> No
     callee = instr.ops[0]
     line = instr.line
     if callee.kind == O_REG:
-        if instr.proto is None and not instr.args and not unresolved:
+        if instr.proto is None and not unresolved:
             state.error("Label expected for argument 0 of instruction 'call'", line)
         else:
             state.gate("indirect call", line)

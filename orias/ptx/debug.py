@@ -23,7 +23,7 @@ _LABEL_BYTES: Final = 4
 _CHECKED_BYTES: Final = 2
 """Bytes of the largest item whose value is checked."""
 _WORD: Final = (1 << 32) - 1
-_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})(?=[ \t]*\n)"
+_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})(?=[ \t]*\n)"
 
 
 def plain_loc() -> "Pattern[str]":
@@ -80,7 +80,7 @@ def section_directive(state: State) -> None:
     """``.section name { data }``."""
     lex = state.lex
     lex.next()
-    if lex.kind not in (T_DOT, T_IDENT, T_STRING):
+    if lex.kind != T_DOT or (is_word(lex.text) and lex.text != ".to"):
         state.syntax()
     name = lex.text
     lex.next()

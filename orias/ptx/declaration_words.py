@@ -31,7 +31,19 @@ def element_bytes(type_: str) -> int:
 class Declared:
     """The words before the names of a declaration."""
 
-    __slots__ = ("align", "attributes", "kernel", "linkage", "ptr", "ptr_align", "ptr_space", "space", "type", "vec")
+    __slots__ = (
+        "align",
+        "attributes",
+        "kernel",
+        "linkage",
+        "pointer",
+        "ptr",
+        "ptr_align",
+        "ptr_space",
+        "space",
+        "type",
+        "vec",
+    )
 
     def __init__(self) -> None:
         self.linkage: str = ""
@@ -41,6 +53,8 @@ class Declared:
         self.align: int = 0
         self.kernel: bool = True
         """False in the parameters of a function, which have no attributes of pointers."""
+        self.pointer: bool = True
+        """False outside of parameter lists, where nothing is said about pointers."""
         self.ptr: bool = False
         self.ptr_space: str = ""
         self.ptr_align: int = 0
@@ -77,7 +91,7 @@ def read_words(state: State, found: Declared) -> None:
             state.error("Texture/surface variable must be at module or entry parameter scope", lex.line)
         lex.next()
         _vector_errors(state, found)
-    if lex.kind == T_DOT and lex.text == ".ptr" and found.type:
+    if lex.kind == T_DOT and lex.text == ".ptr" and found.type and found.pointer:
         _pointer(state, found)
     if lex.kind == T_DOT:
         state.syntax()
@@ -102,7 +116,11 @@ def _pointer(state: State, found: Declared) -> None:
     state.gate("ptr", lex.line)
     if not found.kernel:
         state.error(_MISPLACED, lex.line)
+    start, line = lex.start, lex.line
     lex.next()
+    if lex.kind == T_DOT and lex.text[1:] in VARIABLE_TYPES:
+        lex.seek(start, line)
+        state.syntax()
     if lex.kind == T_DOT and lex.text in (".global", ".shared", ".const", ".local"):
         found.ptr_space = lex.text[1:]
         lex.next()
@@ -215,7 +233,7 @@ def make_var(state: State, name: str, found: Declared, line: int, most: int = 0)
         if lex.text != "]":
             state.syntax()
         lex.seek(start, at)
-        dims.append(integer(state))
+        dims.append(word_value(state) if most else integer(state))
         state.punct("]")
     var.dims = tuple(dims)
     if dims:

@@ -43,10 +43,15 @@ def declaration(state: State) -> str | None:
         if found.linkage == "common" and state.function is not None:
             state.syntax()
         lex.next()
-        if state.function is not None or (lex.kind == T_DOT and lex.text in LINKAGE):
+        if lex.kind == T_DOT and lex.text in LINKAGE:
+            state.syntax()
+        if state.function is not None and (lex.kind != T_DOT or lex.text != ".func"):
             state.syntax()
     if lex.kind == T_DOT and lex.text in (".entry", ".func"):
+        if found.linkage == "common":
+            state.syntax()
         return found.linkage
+    found.pointer = False
     read_words(state, found)
     if not found.space and found.type and lex.kind == T_IDENT:
         state.fatal("No variable storage specified", _names(state, found)[-1].line)

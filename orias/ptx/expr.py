@@ -97,7 +97,12 @@ def constant(state: State) -> Const:
         symbols += _opening(state, marks)
         if symbols > MOST_SYMBOLS:
             state.exhausted()
+        single = lex.kind == T_FLOAT and lex.text[1] in "fF"
+        if single and marks and marks[-1].text != "(":
+            state.syntax()
         values.append(_primary(state))
+        if single and lex.kind == T_PUNCT and (lex.text in _LEVEL or lex.text == "?"):
+            state.syntax()  # a single may stand in parentheses, but in no expression
         _close(state, marks, values, _SIGN)
         while lex.kind == T_PUNCT and lex.text == ")" and _reaches(state, marks, values, "("):
             lex.next()
@@ -241,6 +246,7 @@ def _primary(state: State) -> Const:
         lex.next()
         return Const(value, "int", text[-1] == "U" or value >> 63 != 0)
     if lex.kind == T_FLOAT:
+        state.check_float()
         bits, type_ = float_bits(lex.text)
         lex.next()
         return Const(bits, type_)
@@ -282,5 +288,6 @@ def integer(state: State) -> int:
     """Reads a constant expression that must be an integer."""
     value = constant(state)
     if value.type != "int":
-        state.syntax()
+        state.error("Integer constant expression expected", state.lex.line)
+        return 0
     return value.value

@@ -78,6 +78,14 @@ class Use:
         times = 2 if self.name in ("ld", "ldu") else 1
         self.soft.extend([f"Argument vector size mismatch for instruction '{self.name}'"] * times)
 
+    def not_one(self, slot: Slot) -> None:
+        """Records the message on a vector register where one value is expected."""
+        self.note(
+            f"Argument vector size mismatch for instruction '{self.name}'"
+            if slot.vector
+            else f"Vector operand is not allowed for instruction '{self.name}'"
+        )
+
     def discard(self) -> None:
         """Records the message that the operand may not be ``_``."""
         self.soft.append(f"Result discard mode is not allowed for instruction '{self.name}'")
@@ -119,11 +127,7 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
     ):
         return False
     if var.vec != 1 and not op.comp:
-        use.note(
-            f"Argument vector size mismatch for instruction '{use.name}'"
-            if slot.vector
-            else f"Vector operand is not allowed for instruction '{use.name}'"
-        )
+        use.not_one(slot)
     if op.neg and type_ != "pred":
         if use.index and use.name != "vmad":  # the grammar reports the first operand
             use.note(f"Operand negation not allowed for instruction '{use.name}'")
@@ -192,16 +196,22 @@ def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
 
 
 def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    register = SPECIAL[op.name][0]
+    register, size, _, _ = SPECIAL[op.name]
+    vector = size > 1 and not op.comp
+    if vector and type_[0] == "b" and not slot.relaxed:
+        return False
+    if vector and slot.wide:
+        type_ = f"{type_[0]}{TYPE_BITS[type_] // 2}"  # of a vector ptxas looks at the elements alone
     have, want = TYPE_BITS.get(register, 0), TYPE_BITS.get(type_, 0)
     as_float = type_ in ("f16", "f32", "f64") and register != "pred" and (have == want or (have, want) == (32, 16))
     if not as_float and not register_fits(register, type_, slot.relaxed or use.name == "cvt"):
         return False
     if use.name == "cvt" and result:
         use.note("Read-only special register cannot be destination argument")
-        return True
-    if use.name != "cvt" or result or type_[0] == "f":
+    elif use.name != "cvt" or type_[0] == "f":
         use.note(f"Special register argument not allowed for instruction '{use.name}'")
+    if vector:
+        use.not_one(slot)
     return True
 
 

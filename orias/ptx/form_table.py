@@ -164,7 +164,7 @@ MODIFIERS: Final = Rules([forms_arith.MODIFIERS, forms_memory.MODIFIERS, forms_a
 """Rules between the modifiers and types of an opcode."""
 OPERANDS: Final = Rules([forms_arith.OPERANDS, forms_async.OPERANDS, forms_matrix.OPERANDS])
 """Rules between modifiers and operands."""
-VALUES: Final = Rules([forms_memory.VALUES, forms_async.VALUES, forms_matrix.VALUES])
+VALUES: Final = Rules([forms_arith.VALUES, forms_memory.VALUES, forms_async.VALUES, forms_matrix.VALUES])
 """Rules on the values of immediate operands."""
 
 

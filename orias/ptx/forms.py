@@ -50,7 +50,7 @@ class Forms:
 
     def __init__(self, state: State) -> None:
         self.state: Final[State] = state
-        self.checker: Final[Checker] = Checker(state.module)
+        self.checker: Checker = Checker(state.module)
         self.known: Final[dict[str, Form]] = {}
         self.bad: Final[dict[str, list[str]]] = {}
 
@@ -66,6 +66,12 @@ class Forms:
             return None
         self.known[opcode] = form
         return form
+
+    def retarget(self) -> None:
+        """Checks all that follows for the module's target as it is now."""
+        self.checker = Checker(self.state.module)
+        self.known.clear()
+        self.bad.clear()
 
     def _report(self, messages: list[str], instr: Instr) -> None:
         """Records messages on operands; a result that may not be dropped ends the text."""

@@ -285,3 +285,13 @@ xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
 """,
 }
 """Rules between modifiers and operands."""
+
+_BYTE: Final = "out of range, expected to be in range [0..255]"
+VALUES: Final[dict[str, str]] = {
+    "bfe bfi": f"""
+v2!=-/0..255 n=bfe -> Argument 2 of instruction '{{n}}': value '{{v2}}' {_BYTE}
+v3!=-/0..255 -> Argument 3 of instruction '{{n}}': value '{{v3}}' {_BYTE}
+v4!=-/0..255 n=bfi -> Argument 4 of instruction '{{n}}': value '{{v4}}' {_BYTE}
+""",
+}
+"""Rules on the values of operands; rows as in :mod:`orias.ptx.rules`."""

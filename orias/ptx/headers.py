@@ -41,7 +41,7 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
         if var.dims[:1] == (0,) and var.space != "param":
             state.error("Incomplete array parameters must be in '.param' space", line)
         for message in parameter(var, entry):
-            state.error(message, line)
+            state.error(message, lex.line)
         if lex.kind != T_PUNCT or lex.text not in (",", ")"):
             state.syntax()
         if var.dims[:1] == (0,):
@@ -96,6 +96,8 @@ def header_directives(state: State, function: Function) -> None:
         if lex.text == ".unique":
             state.syntax()
         if lex.text == ".pragma":
+            if state.function is not None:
+                break
             _pragmas(state, function)
             if not function.entry:
                 break  # the semicolon of the pragma is that of a prototype
@@ -190,7 +192,7 @@ def _directive(state: State, function: Function) -> bool:
         else:
             state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
     if any(v <= 0 for v in values) and word not in _MAY_BE_ZERO:
-        state.error(f"Positive non-zero value expected for {word[1:]}", line)
+        state.error(f"Positive non-zero value expected for {word[1:]}", line if limit == 1 else lex.line)
         return True
     if values[0] > _MOST.get(word, values[0]):
         state.error(f"{word} {values[0]} is invalid for {state.place.target}", line)

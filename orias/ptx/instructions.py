@@ -50,6 +50,8 @@ from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.wgmma_checks import wgmma_facts
 from orias.ptx.wmma_checks import wmma_facts
 from orias.ptx.word_order import (
+    QUERIES,
+    ROUNDING_LAST,
     RULES_LAST,
     TWO_SPACES,
     Ranked,
@@ -125,7 +127,8 @@ def _absent(
                 found[0].append(messages[0])
                 found[1].extend(messages[1:])
                 continue
-            rank = 1 if slot in _REQUIRED_LATE else 2 if slot in _REQUIRED_LAST else 0
+            last = slot in _REQUIRED_LAST or name in QUERIES or (slot == "rnd" and name in ROUNDING_LAST)
+            rank = 2 if last else 1 if slot in _REQUIRED_LATE else 0
             found[rank].extend(messages)
     return found
 
@@ -291,7 +294,9 @@ class Checker:
             result.row = None
         result.facts = facts
         result.values = (
-            name in _COMPUTED or bool(VALUES.of(name)) or (name == "st" and sig.mods.get("space") == "param")
+            name in _COMPUTED
+            or bool(VALUES.of(name))
+            or (name in ("ld", "st") and sig.mods.get("space", "").startswith("param"))
         )
         result.ruled = result.values or bool(OPERANDS.of(name))
 
@@ -390,6 +395,9 @@ class Checker:
             found = apply(rules, facts, words, self.place)
         if name in RULES_LAST:
             ranked.extend([(3, 0, absent[2]), (3, 1, found)])
+        elif name in ROUNDING_LAST or name in QUERIES:
+            ranked.append((3, 0, absent[2]))
+            errors.extend(found)
         else:
             errors.extend([*absent[2], *found])
 
@@ -451,6 +459,8 @@ class Checker:
         name = checked.name
         if name == "st":
             return _written_parameter(instr.ops)
+        if name == "ld":
+            return _read_result(instr.ops)
         found: list[str] = []
         rules = OPERANDS.of(name)
         values = VALUES.of(name)
@@ -461,6 +471,14 @@ class Checker:
         if computed is not None and not found:
             found = computed(name, instr)
         return found
+
+
+def _read_result(ops: list[Operand]) -> list[str]:
+    """The message on a load from a result of the function, or from a parameter in it that has the name of one."""
+    var = ops[1].var if len(ops) > 1 else None
+    if var is None or var.function is None or not any(r.name == var.name for r in var.function.rets):
+        return []
+    return [f"Illegal to read function return parameter '{var.name}'"]
 
 
 def _written_parameter(ops: list[Operand]) -> list[str]:

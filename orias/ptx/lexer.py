@@ -4,6 +4,7 @@
 Facts: docs/facts/front-end.md (characters, comments and names).
 """
 
+import math
 import struct
 from typing import TYPE_CHECKING, Final, final
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 T_END: Final = 0
 T_IDENT: Final = 1
 T_DOT: Final = 2
-"""A dotted word: ``.global``, ``.v4``, ``.L2::128B``."""
+"""A dotted word: ``.global``, ``.v4``, ``.L2::128B``; ``.version 9.0`` is one too."""
 T_FLOAT: Final = 3
 T_INT: Final = 4
 T_STRING: Final = 5
@@ -28,7 +29,7 @@ _COMMENT: Final = regex(r'(?s)//[^\n]*|/\*.*?(?:\*/|\Z)|"[^"\n]*"')
 _TOKEN: Final = regex(
     r"(?a)[ \t\r\f\n]*(?:"
     r"([A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+)"
-    r"|(\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)"
+    r"|(\.(?:version[ \t\r\f]+[0-9]+\.[0-9]+|[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*))"
     r"|(0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}(?![0-9a-fA-F])"
     r"|[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
     r"|(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9][0-9]*U?)"
@@ -189,6 +190,19 @@ def float_bits(text: str) -> tuple[int, str]:
         return int(text[2:], 16), "f64"
     bits: int = struct.unpack("<Q", struct.pack("<d", float(text)))[0]
     return bits, "f64"
+
+
+_LEAST_NORMAL: Final = 2.0**-1022
+
+
+def float_overflows(text: str) -> bool:
+    """Whether a decimal float is too large or, without being zero, too small for a normal double: ptxas refuses both."""
+    if text[:2] in ("0f", "0F", "0d", "0D"):
+        return False
+    value = float(text)
+    if _LEAST_NORMAL <= value < math.inf:
+        return False
+    return bool(value) or bool(text.lower().partition("e")[0].strip("0."))
 
 
 def f64_to_f32_bits(bits: int) -> int:

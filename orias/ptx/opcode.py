@@ -13,7 +13,7 @@ UNPACKING: Final = ("ldmatrix", "tcgen05.cp")
 DIRECTIVE_WORD: Final = regex(
     r"(?a)\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
     r"|calltargets|common|entry|explicitcluster|extern|file|func|loc|local_maxnreg|managed|maxclusterrank|maxnctapersm|maxnreg|maxntid"
-    r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|unified|version|visible)(?![\w$:])"
+    r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|unified|visible)(?![\w$:])"
 )
 """Words that are no modifiers: the text is wrong where an opcode has one."""
 

@@ -386,18 +386,26 @@ def _mov(op: Operand, use: Use) -> bool:
 
 def _mov_special(op: Operand, type_: str, count: int, use: Use) -> bool:
     """Whether a special register fits mov."""
-    if use.index == 0:
-        use.note("Read-only special register cannot be destination argument")
-        return True
     register, size, _, _ = SPECIAL[op.name]
-    if size != count and not op.comp:
+    other_size = size != count and not op.comp
+    written = use.index == 0
+    have, want = TYPE_BITS.get(register, 0), TYPE_BITS.get(type_, 0)
+    if type_ in ("f32", "f64"):
+        fits = register != "pred" and have == want
+    elif register == "pred" or type_ == "pred":
+        fits = register == type_
+    else:
+        same = have == want or (want == 16 and have == 32) or op.name == "gridid"
+        fits = type_[0] in "bus" and same and not (written and other_size and type_[0] == "b")
+    if not fits and (written or not other_size):
+        return False
+    if type_[0] == "f":
+        use.note("Special register argument not allowed for instruction 'mov'")
+    elif written:
+        use.note("Read-only special register cannot be destination argument")
+    if other_size:
         use.note("Argument vector size mismatch for instruction 'mov'")
-        return True
-    if register == "pred" or type_ == "pred":
-        return register == type_
-    have = TYPE_BITS[register]
-    want = TYPE_BITS[type_]
-    return type_[0] in "bus" and (have == want or (want == 16 and have == 32) or op.name == "gridid")
+    return True
 
 
 def _mov_vector(op: Operand, type_: str, use: Use) -> bool:

@@ -27,6 +27,7 @@ from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
 from orias.ptx.names import WORDS
+from orias.ptx.opcode import DIRECTIVE_WORD
 from orias.ptx.parser_state import MOST_IN_LIST, LabelUse, State
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.video_checks import known_part, unknown_parts
@@ -250,6 +251,15 @@ def _constant(state: State) -> Operand:
     return result
 
 
+def _is_token(word: str) -> bool:
+    """Whether a dotted word is one that selects no part: a modifier or a directive."""
+    if word == ".to":
+        return False
+    if word.startswith(".version "):
+        return True
+    return (word[1:] in WORDS and word[1:] not in TYPE_WORDS) or DIRECTIVE_WORD.match(word) is not None
+
+
 def _named(state: State) -> Operand:
     lex = state.lex
     name = lex.text
@@ -264,7 +274,7 @@ def _named(state: State) -> Operand:
             state.error(message, line)
         if lex.kind == T_DOT and not comp:
             word = lex.text[1:]
-            if word in WORDS and word not in TYPE_WORDS:
+            if _is_token(lex.text):
                 state.syntax()
             if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
                 state.error(f"Unknown vector selector: '{word[0]}'", lex.line)
@@ -296,7 +306,7 @@ def _selected(state: State, op: Operand) -> Operand:
         op.key = f"r:{var.type}"
         lex.next()
         return op
-    if word not in COMPONENTS and word[1:] in WORDS and word[1:] not in TYPE_WORDS:
+    if word not in COMPONENTS and _is_token(word):
         state.syntax()
     lex.next()
     if op.kind == O_REG and var is not None and var.vec != 1:
@@ -356,10 +366,29 @@ def _vector(state: State, depth: int) -> Operand:
             break
     line = state.lex.line
     state.punct("}")
+    elems = _known_elements(state, elems, line)
     odd = unequal_elements(elems)
     for _ in range(odd):
         state.error("Incompatible elements of vector expression", line)
     return vector_operand([first_register(elems)] * len(elems) if odd else elems)
+
+
+def _known_elements(state: State, elems: list[Operand], line: int) -> list[Operand]:
+    """The elements of a vector, with an untyped register in place of what is no value: labels, functions and unknown names."""
+    if all(e.kind not in (O_LABEL, O_FUNC) for e in elems):
+        return elems
+    for elem in elems:
+        if elem.kind == O_FUNC and elem.func is not None:
+            state.error(f"Illegal expression '{elem.func.name}'", line)
+        elif elem.kind == O_LABEL:
+            state.error(f"Illegal expression '{elem.name}'", line)
+            state.unknown(elem.name, line)
+    known = [e for e in elems if e.kind not in (O_LABEL, O_FUNC)]
+    if not known:
+        state.error("Unable to infer type of vector elements (assuming .b8)", line)
+    bits = _register_bits(first_register(known)) or 32 if known else 8
+    stand_in = register_operand(Var("", "reg", f"b{bits}", 1, line))
+    return [stand_in if e.kind in (O_LABEL, O_FUNC) else e for e in elems]
 
 
 def _base(state: State) -> Operand:

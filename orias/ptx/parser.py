@@ -8,23 +8,28 @@ import gc
 from typing import Final, final
 
 from orias.knobs.knob_settings import PRAGMA
-from orias.ptx.ast import Function, Module, Var
+from orias.ptx.ast import Function, Module
 from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, section_directive
-from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration, read_attributes
-from orias.ptx.declare import declaration, sampler_mode, type_gate
+from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
+from orias.ptx.declare import declaration
 from orias.ptx.expr import word_value
 from orias.ptx.forms import Forms
-from orias.ptx.headers import check_directives, header_directives, only_abi, parameters
-from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_PUNCT, LexError, prepare
+from orias.ptx.headers import check_directives, only_abi
+from orias.ptx.lexer import T_DOT, T_END, T_PUNCT, LexError, prepare
+from orias.ptx.module_directives import (
+    alias_directive,
+    check_parameters,
+    declared,
+    finish_declaration,
+    header_pragmas,
+    read_header,
+    target_directive,
+)
 from orias.ptx.parser_state import Fatal, State
 from orias.ptx.pragmas import BODY_PRAGMAS, PRAGMAS, known_pragma, read_pragma
-from orias.ptx.signatures import defined_parameter, prototypes
-from orias.ptx.special_names import SPECIAL
-from orias.ptx.targets import FIRST_VERSION, NEWEST, VERSIONS, number_of, suffix_of
+from orias.ptx.targets import NEWEST, VERSIONS
 from orias.target import abi
-
-_TARGET_OPTIONS: Final = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
 
 _LOC_WITHOUT_FILE: Final = (
     ".loc directive without .file directive is found, line information in generated binary may not be complete"
@@ -77,26 +82,23 @@ class Parser:
         lex = state.lex
         module = state.module
         line = lex.line
-        version = ""
-        if lex.text == ".version":
+        version = lex.text.split()[1:] if lex.kind == T_DOT and lex.text.startswith(".version") else []
+        if version:
             lex.next()
-            version = lex.text
         elif lex.kind == T_DOT and lex.text == ".target":
             # ptxas reads it before it misses the version.
-            self._target(self._target_names(), line)
-        major, _, minor = version.partition(".")
-        if lex.kind != T_FLOAT or not major.isdigit() or not minor.isdigit() or len(version) > 9:
+            target_directive(state)
+        if not version:
             state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
-        module.version = (int(major), int(minor))
+        major, _, minor = version[0].partition(".")
+        module.version = (_word(major), _word(minor))
         if module.version not in VERSIONS or module.version > self.newest:
             current = "{}.{}".format(*self.newest)
-            state.fatal(f"Unsupported .version {int(major)}.{int(minor)}; current version is '{current}'", line)
-        lex.next()
+            state.fatal(f"Unsupported .version {version[0]}; current version is '{current}'", line)
         if lex.kind != T_DOT or lex.text != ".target":
             state.fatal(f"Missing .target directive at start of file '{state.file_name}'", lex.line)
         while lex.kind == T_DOT and lex.text == ".target":
-            line = lex.line
-            self._target(self._target_names(), line)
+            target_directive(state)
         module.address_size = 64
         if lex.kind == T_DOT and lex.text == ".address_size":
             line = lex.line
@@ -106,40 +108,6 @@ class Parser:
                 state.error("Feature '.address_size directive' requires PTX ISA .version 2.3 or later", line)
             if module.address_size not in (32, 64):
                 state.error("Illegal value for .address_size directive (must be 32 or 64)", line)
-
-    def _target_names(self) -> list[str]:
-        """Reads a .target directive."""
-        state = self.state
-        state.lex.next()
-        names = [state.ident()]
-        while state.take(","):
-            names.append(state.ident())
-        return names
-
-    def _target(self, names: list[str], line: int) -> None:
-        """Handles the names of a .target directive."""
-        state = self.state
-        module = state.module
-        options: list[str] = []
-        for name in names:
-            suffix = suffix_of(name)
-            if suffix in FIRST_VERSION:
-                if not module.target:
-                    module.target = name
-                    if module.version < FIRST_VERSION[suffix]:
-                        version = f"{module.version[0]}.{module.version[1]}"
-                        state.last.append((f"PTX .version {version} does not support .target {name}", line))
-            elif name in _TARGET_OPTIONS:
-                if name.startswith("texmode") and any(o.startswith("texmode") and o != name for o in options):
-                    state.error(f"Conflicting .target option '{name}'", line)
-                options.append(name)
-            elif name.startswith(("sm_", "compute_")):
-                state.fatal(f"Unsupported .target '{name}'", line)
-        if not module.target:
-            state.fatal(f"Target architecture not defined at start of file '{state.file_name}'", line)
-        if "map_f64_to_f32" in options and number_of(suffix_of(module.target)) >= 13:
-            state.error("Directive map_f64_to_f32 is not supported with SM 1.3 or higher", line)
-        module.target_options = module.target_options + tuple(options)
 
     def _module_item(self) -> None:
         state = self.state
@@ -168,18 +136,7 @@ class Parser:
                 elif text != "nounroll" and name not in PRAGMAS:
                     state.closing.append(("error", f"Pragma '{text}' not supported"))
         elif word == ".alias":
-            lex.next()
-            line = lex.line
-            state.gate("alias", line)
-            alias = state.ident()
-            state.punct(",")
-            target = state.ident()
-            state.punct(";")
-            for name in (alias, target):
-                if not isinstance(state.lookup(name), Function):
-                    state.error(f"Unknown symbol '{name}'", line)
-                    break
-            state.module.aliases.append((alias, target))
+            alias_directive(state)
         elif word in LINKAGE or word in SPACES or word in (".entry", ".func") or begins_declaration(word):
             linkage = declaration(state)
             if linkage is not None:
@@ -193,20 +150,13 @@ class Parser:
         lex = state.lex
         line = lex.line
         column = lex.column()
-        header, plain = self._header()
+        header, plain = read_header(state)
         entry = header.entry
-        function = self._declared(header, linkage)
+        function = declared(state, header, linkage)
         function.column = column
         defined = function.body is not None
-        if not defined:
-            function.params = header.params
-            function.rets = header.rets
-            function.directives.update(header.directives)
-            header = function
-        for index, var in enumerate([*header.rets, *header.params]):
-            var.function = header
-            var.index = index
-        self._header_pragmas(header, line)
+        header = finish_declaration(state, header, function)
+        header_pragmas(state, header, line)
         end = lex.line
         if lex.kind != T_PUNCT or lex.text != "{":
             # the prototype of a function without directives needs no semicolon; that of a kernel has no directives
@@ -220,110 +170,13 @@ class Parser:
             return
         conflict = not defined and "extern" in (linkage, function.linkage)
         if not entry:
-            self._check_parameters(header)
+            check_parameters(state, header)
         end = self.bodies.read(header)
         if entry:
             self._parameter_space(header, line)
         if conflict:
             state.error(f"Function definition conflicts with '.extern' declaration for function '{header.name}'", end)
         check_directives(state, header, end)
-
-    def _header(self) -> tuple[Function, bool]:
-        """Reads a function's header; whether it has no directives."""
-        state = self.state
-        lex = state.lex
-        line = lex.line
-        entry = lex.text == ".entry"
-        lex.next()
-        attributes: list[str] = []
-        while lex.kind == T_DOT and lex.text == ".attribute":
-            read_attributes(state, attributes, ("unified",))
-        rets: list[Var] = []
-        if not entry and lex.kind == T_PUNCT and lex.text == "(":
-            rets = parameters(state, False)
-            self._unsized_results(rets)
-        header = Function(state.ident(), entry, line)
-        header.rets = rets
-        if lex.kind == T_PUNCT and lex.text == "(":
-            header.params = parameters(state, entry)
-        for attribute in attributes:
-            header.directives[f"attribute:{attribute}"] = ()
-        if entry and (lex.kind != T_PUNCT or lex.text != ";"):
-            self._check_parameters(header)
-            self.bodies.repeated_names(header)
-        plain = lex.kind == T_PUNCT
-        header_directives(state, header)
-        return header, plain
-
-    def _header_pragmas(self, header: Function, line: int) -> None:
-        """Checks the pragmas among the directives of a function."""
-        for key in header.directives:
-            if not key.startswith("pragma:"):
-                continue
-            text = key[len("pragma:") :]
-            if text in BODY_PRAGMAS:
-                self.state.error(f"Pragma '{text}' is allowed only within function scope", line)
-            else:
-                known_pragma(self.state, text, line)
-            if text.startswith(PRAGMA) and not header.entry:
-                self.state.error(f"Pragma '{text}' cannot be specified for a function", line)
-
-    def _unsized_results(self, rets: list[Var]) -> None:
-        for var in rets:
-            if var.dims[:1] == (0,):
-                self.state.error("Output parameter cannot be an incomplete array.", var.line)
-
-    def _check_parameters(self, header: Function) -> None:
-        """Checks the types and alignments of the parameters and results of a function that is defined."""
-        for var in [*header.rets, *header.params]:
-            type_gate(self.state, var.type, var.line, bool(var.dims))
-            for message in defined_parameter(var, header.entry):
-                self.state.error(message, var.line)
-            sampler_mode(self.state, var.type, var.line)
-            if not var.space:
-                self.state.fatal("No variable storage specified", var.line)
-
-    def _declared(self, header: Function, linkage: str) -> Function:
-        """The function object of a declaration or definition: the existing one of an earlier declaration, or a new one.
-
-        Messages have the line of the token after the header, where ptxas has read it whole.
-        """
-        state = self.state
-        name = header.name
-        line = state.lex.line
-        names = state.scopes[0].names
-        old = names.get(name)
-        if isinstance(old, Function):
-            if old.entry != header.entry:
-                state.error(f"Inconsistent redefinition of '{name}' as entry and function", line)
-            if old.body is not None:
-                state.error(f"Duplicate definition of function '{name}'", line)
-            if (
-                (old.linkage == "extern" and linkage != "extern")
-                or (linkage and linkage != old.linkage)
-                or ("noreturn" in old.directives) != ("noreturn" in header.directives)
-            ):
-                state.error(f"Inconsistent redefinition of variable '{name}'", line)
-            for message in prototypes(old, header.rets, header.params):
-                state.error(message, line)
-            if old.linkage != "extern" and (linkage != "extern" or not old.linkage):
-                old.linkage = linkage
-            if old.body is None:
-                old.line = header.line
-            else:
-                names[name] = header
-            return old
-        if old is None and name[0] == "%" and name[1:] in SPECIAL:
-            state.error(f"Inconsistent redefinition of variable '{name}'", line)
-        function = Function(name, header.entry, header.line)
-        function.linkage = linkage
-        if old is not None:
-            state.error(f"Inconsistent redefinition of variable '{name}'", line)
-            state.error(f"Duplicate definition of function '{name}'", line)
-            state.fatal(f"Inconsistent redefinition of symbol '{name}'", line)
-        names[name] = function
-        state.module.functions.append(function)
-        return function
 
     def _parameter_space(self, function: Function, line: int) -> None:
         """Checks the total size of the parameters of an entry."""
@@ -344,6 +197,14 @@ class Parser:
                     "Feature 'Kernel parameter size larger than 4352 bytes' requires PTX ISA .version 8.1 or later",
                     line,
                 )
+
+
+def _word(digits: str) -> int:
+    """A number of ``.version``: one of more than 63 bits is taken for their largest number, and the lower 32 bits count."""
+    digits = digits.lstrip("0")
+    most = (1 << 63) - 1
+    value = most if len(digits) > 19 else min(int(digits or "0"), most)
+    return value & ((1 << 32) - 1)
 
 
 def parse(text: str | bytes, file_name: str = "<string>", newest: tuple[int, int] = NEWEST) -> Module:

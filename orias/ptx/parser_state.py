@@ -5,7 +5,7 @@ from typing import Final, NoReturn, final
 from orias.diag import CompileError, Diagnostic
 from orias.ptx.ast import Function, Label, Module, Operand, Var
 from orias.ptx.gates import DIRECTIVES, Place, messages
-from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer, overflows
+from orias.ptx.lexer import T_END, T_FLOAT, T_IDENT, T_PUNCT, UNFINISHED, Lexer, float_overflows, overflows
 from orias.ptx.names import NAMES
 from orias.ptx.special_names import SPECIAL
 
@@ -133,7 +133,14 @@ class State:
             self.fatal("Parsing error near '': syntax error", lex.line)
         if lex.text == UNFINISHED:
             self.fatal("Parsing error near '': unexpected EOF while scanning", lex.line)
+        self.check_float()
         self.fatal(f"Parsing error near '{self._token()}': syntax error", lex.line, lex.column())
+
+    def check_float(self) -> None:
+        """Reports the current token if it is a float that no double holds."""
+        lex = self.lex
+        if lex.kind == T_FLOAT and float_overflows(lex.text):
+            self.error("Constant overflow", lex.line)
 
     def _token(self) -> str:
         """The current token as ptxas has it: the whole dotted name of an opcode."""

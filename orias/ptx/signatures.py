@@ -26,8 +26,33 @@ def prototypes(old: Function, new_rets: list[Var], new_params: list[Var]) -> lis
     return _lists_differ(old.name, old.rets, new_rets) + _lists_differ(old.name, old.params, new_params)
 
 
+def aliased(alias: Function, aliasee: Function, known: dict[str, str], read: Function | None) -> list[str]:
+    """Error messages on an alias of a function; ``known``: the aliases before it, ``read``: the function whose body it stands in."""
+    errors: list[str] = []
+    if alias.body is not None and alias is not read:
+        errors.append(f"Illegal redefinition of function '{alias.name}' as alias")
+    errors += [f"Cannot define alias to entry function '{f.name}'" for f in (alias, aliasee) if f.entry]
+    if alias.name in known:
+        errors.append(f"'{alias.name}' is already aliased to '{known[alias.name]}' and cannot be redefined")
+    if alias is aliasee:
+        return [*errors, "Cannot alias a function to itself"]
+    differ = _differences(alias.params, aliasee.params) + _differences(alias.rets, aliasee.rets)
+    if ("noreturn" in alias.directives) != ("noreturn" in aliasee.directives):
+        differ.append(".noreturn directive")
+    what = f"Mismatch in prototype of alias '{alias.name}' and aliasee '{aliasee.name}'"
+    errors += [f"{what}. {how} differ(s)" for how in differ]
+    if aliasee.linkage == "extern":
+        errors.append(f"Function '{aliasee.name}' with .extern scope cannot be aliased")
+    return errors
+
+
 def _lists_differ(name: str, old: list[Var], new: list[Var]) -> list[str]:
     """Error messages on differences between two lists of results or of parameters."""
+    return [f"Inconsistent prototypes of '{name}', {what} differ" for what in _differences(old, new)]
+
+
+def _differences(old: list[Var], new: list[Var]) -> list[str]:
+    """In what two lists of results or of parameters differ."""
     differ = ["number of parameters"] if len(old) != len(new) else []
     for a, b in zip(old, new, strict=False):
         if a.type != b.type or a.dims != b.dims or a.vec != b.vec:
@@ -36,7 +61,7 @@ def _lists_differ(name: str, old: list[Var], new: list[Var]) -> list[str]:
             differ.append("parameter alignment")
         if a.space != b.space:
             differ.append("parameter state space")
-    return [f"Inconsistent prototypes of '{name}', {what} differ" for what in differ]
+    return differ
 
 
 def _alignment(var: Var) -> int:

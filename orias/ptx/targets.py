@@ -42,6 +42,15 @@ def number_of(suffix: str) -> int:
     return int(digits) if digits.isdigit() else 0
 
 
+def canonical(target: str) -> str:
+    """A target as ptxas 13.0.88 reads it: its number without zeros before it, and a last ``a`` or ``f``; ``sm_080x`` is ``sm_80``."""
+    prefix, _, rest = target.partition("_")
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    number = digits.lstrip("0")
+    mark = rest[-1:] if rest[-1:] in ("a", "f") else ""
+    return f"{prefix}_{number}{mark}"
+
+
 def reaches(number: int, first: int) -> bool:
     """Whether a ``.target`` is sm_<first> or higher, in the order of PTX."""
     return number >= first

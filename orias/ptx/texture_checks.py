@@ -2,7 +2,21 @@
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_PAIR, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.ast import (
+    O_ADDR,
+    O_FUNC,
+    O_IMM,
+    O_LABEL,
+    O_PAIR,
+    O_REG,
+    O_SINK,
+    O_SREG,
+    O_SYM,
+    O_VEC,
+    TYPE_BITS,
+    Operand,
+    Sig,
+)
 from orias.ptx.fits import Use, is_untyped, register_fits
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
@@ -55,7 +69,7 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         return mismatch
     if name.startswith(("txq", "suq")):
         return [] if handle == _RIGHT else [_expected(place, name, kind)]
-    if not where.elems:
+    if not where.elems or any(e.kind == O_LABEL for e in where.elems):
         return mismatch
     use.soft = []
     if name.startswith("su"):
@@ -104,7 +118,7 @@ def _handle(where: Operand, kind: str) -> int:
     """Whether an address is a handle: a reference or a register of 64 bits, without an offset."""
     var = where.var
     if var is None:
-        return _WRONG if where.name else _NEARLY
+        return _WRONG if where.name or where.func is not None else _NEARLY
     if var.space != "reg" and (var.type == kind or (var.type == "samplerref" and kind == "texref" and not where.elems)):
         return _WRONG if where.value else _RIGHT
     if var.type in _NAMED:

@@ -30,10 +30,14 @@ _REFUSED: Final = (
 _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
 RULES_LAST: Final = frozenset(
-    ("abs", "bar", "barrier.cta", "clusterlaunchcontrol.query_cancel", "cvta", "cvta.to", "fence.proxy", "ldmatrix", "lop3", "neg",
+    ("abs", "bar", "barrier.cta", "clusterlaunchcontrol.query_cancel", "cvta", "cvta.to", "fence.proxy", "ldmatrix", "lop3", "mad", "neg",
      "membar", "pmevent", "prefetch", "st", "tanh", "vote")
 )  # fmt: skip
 """Instructions whose own rules are told after the words that are illegal or too new; those of others precede them."""
+ROUNDING_LAST: Final = ("cvt", "fma")
+"""Instructions whose absent rounding is told after the words that are illegal or too new; that of others before late ones."""
+QUERIES: Final = ("txq", "txq.level", "suq", "tex")
+"""Instructions whose absent query or geometry is told there too."""
 _ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
 """Slots of words that are refused before all other messages on words."""
 _LAST_AT: Final[dict[str, str]] = {

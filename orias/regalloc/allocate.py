@@ -9,9 +9,10 @@ from bisect import bisect_left, bisect_right
 from typing import Final, final
 
 from orias.isa.op import F_PSEUDO
-from orias.isa.operand import FIRST_VREG, K_P, K_R, K_UP, K_UR, in_file, lane_words, reg_id, vreg
+from orias.isa.operand import K_P, K_R, K_UP, K_UR, in_file, reg_id
 from orias.knobs.knob_values import Knobs
 from orias.ori.ir import CallInfo
+from orias.regalloc.banks import Banks
 from orias.regalloc.coalesce import Classes, Cls, Seg
 from orias.regalloc.files import FILES, kept, usable
 from orias.regalloc.limits import missing_registers
@@ -133,7 +134,7 @@ def attempt(
     avail = usable(fn, file) & ((2 << cap) - 1)
     costly = kept(fn, file)
     occ = fixed_occupancy(rg, file)
-    triads = _triads(classes) if file == K_R and comfort else {}
+    banks = Banks(classes) if file == K_R and comfort else None
     late = LateReads(rg) if file == K_R and comfort else None
     shown = Shown(rg, occ) if fn.names else None
     if shown is not None and comfort:
@@ -143,9 +144,8 @@ def attempt(
     used = 0
     failed: list[Cls] = []
     for c in todo:
-        slot = _choose(
-            c, occ, avail, costly & ~used, used if comfort else 0, shown, _disliked(c, triads), fn.knobs, late
-        )
+        three, two = (0, 0) if banks is None else banks.disliked(c)
+        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, shown, three, two, fn.knobs, late)
         if slot < 0:
             failed.append(c)
             continue
@@ -300,48 +300,6 @@ def _longest(c: Cls) -> tuple[int, int, int]:
     )
 
 
-Triad = tuple[int, int, Cls, int, Cls, int]
-"""Weight, own place, and the other two sources (class, place) of an instruction with three register sources."""
-
-
-def _triads(classes: Classes) -> dict[Cls, list[Triad]]:
-    """For each class without alignment, the instructions in which it is one of three different R sources."""
-    out: dict[Cls, list[Triad]] = {}
-    rg = classes.rg
-    for point, inst in enumerate(rg.insts):
-        if inst is None or len(inst.src) < 3 or inst.op.addr:
-            continue
-        sources: list[tuple[Cls, int]] = []
-        for o in inst.src:
-            if o >= FIRST_VREG and in_file(o, K_R):
-                v = vreg(o)
-                c = classes.of[v]
-                if c is not None:
-                    sources.append((c, classes.place[v] + lane_words(o, 1)[0]))
-        if len(sources) != 3 or len(set(sources)) != 3:
-            continue
-        weight = 1 << min(rg.fn.knobs.loop_weight_bits * rg.depth[point], 30)
-        for k in range(3):
-            c, place = sources[k]
-            if c.mod == 1:
-                (c1, p1), (c2, p2) = sources[k - 1], sources[k - 2]
-                out.setdefault(c, []).append((weight, place, c1, p1, c2, p2))
-    return out
-
-
-def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
-    """Mask of registers for place 0 that would put all three sources of an instruction into one register bank."""
-    balance = 0
-    for weight, place, c1, p1, c2, p2 in triads.get(c, ()):
-        if c1.slot >= 0 and c2.slot >= 0 and (c1.slot + p1) & 1 == (c2.slot + p2) & 1:
-            # The banks are the even and the odd registers.
-            odd = (c1.slot + p1 - place) & 1
-            balance += weight if odd else -weight
-    if balance == 0:
-        return 0
-    return _ALIGNED[2, 1 if balance > 0 else 0]
-
-
 def _choose(
     c: Cls,
     occ: Occupancy,
@@ -349,7 +307,8 @@ def _choose(
     costly: int,
     used: int,
     shown: Shown | None,
-    disliked: int,
+    three: int,
+    two: int,
     knobs: Knobs,
     late: LateReads | None,
 ) -> int:
@@ -357,7 +316,7 @@ def _choose(
 
     `used` are the registers allocated so far.  One of them that has been free for a while is better than the lowest
     register, because the scheduler can then move the new value up past the last reader of the old one.  With -g
-    `shown` chooses.
+    `shown` chooses.  `three` and `two` are the registers that put as many sources of an instruction into one bank.
     """
     ok = _ALIGNED[c.mod, c.phase]
     if c.least > 0:
@@ -404,13 +363,22 @@ def _choose(
     inside = ok & _within(used, c) & ~cost
     if late is not None and hazard:
         roomy = ok & late.roomy & ~cost
-        for choice in ((rested & ~hazard) & ~disliked, inside & ~hazard & ~disliked, roomy & ~hazard & ~disliked):
+        for choice in (rested & ~hazard & ~three, inside & ~hazard & ~three, roomy & ~hazard & ~three):
             if choice:
-                return (choice & -choice).bit_length() - 1
-    for choice in (rested & ~disliked, inside & ~disliked, rested, ok & ~cost):
+                return _lowest(choice, two)
+    for choice in (rested & ~three, inside & ~three, rested):
         if choice:
-            return (choice & -choice).bit_length() - 1
+            return _lowest(choice, two)
+    if ok & ~cost:
+        # A register more than needed may cost occupancy.
+        return _lowest(ok & ~cost, two | -1 << FREE_WORDS)
     return (ok & -ok).bit_length() - 1
+
+
+def _lowest(choice: int, two: int) -> int:
+    """The lowest register of a choice, if possible not of those in `two`."""
+    choice = choice & ~two or choice
+    return (choice & -choice).bit_length() - 1
 
 
 def _snug(c: Cls, occ: Occupancy, ok: int, most: int) -> int:

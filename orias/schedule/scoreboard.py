@@ -24,6 +24,7 @@ from orias.isa.op import (
     F_AWAITED,
     F_CALL,
     F_CLOSES_GROUP,
+    F_CONSTMEM,
     F_DISTANT,
     F_INVALIDATES_CONSTANTS,
     F_KEEPS_TURN,
@@ -33,12 +34,14 @@ from orias.isa.op import (
     F_ORDERS,
     F_PARTIAL,
     F_RETURNS,
+    F_SPECIAL,
     F_WGMMA,
     Op,
     op,
 )
 from orias.isa.operand import K_SB, kind_of, payload
 from orias.ori.ir import Block, Func, Inst
+from orias.target import features
 from orias.timing.ctl import (
     MAX_STALL,
     MAX_YIELD_STALL,
@@ -570,6 +573,7 @@ class _Stalls:
             for row in rows:
                 row.stall = self.lat.min_stall(row.inst.op)
                 row.look_up(self.lat)
+        self._take_turns()
         exits: list[dict[int, list[_Fixed]]] = [{} for _ in range(n)]
         boards: list[list[int]] = [[-_HORIZON] * SCOREBOARDS for _ in range(n)]
         queued = bytearray(b"\x01" * n)
@@ -595,6 +599,19 @@ class _Stalls:
                 if changed:
                     for s in self.blocks[i].succs:
                         queued[self.index[s.id]] = 1
+
+    def _take_turns(self) -> None:
+        """Space the reads of constants and special registers with which a kernel starts.
+
+        All warps of an SM start at once.  Without a stall one warp issues all of these reads before another one has its turn.  Where operations
+        read constants themselves there are too few of them to matter.
+        """
+        if self.fn.kind == "entry" and not self.fn.target.has(features.CONSTANT_OPERANDS):
+            for row in self.rows[0]:
+                if row.inst.op.flags & F_DISTANT:
+                    break
+                if row.inst.op.flags & (F_CONSTMEM | F_SPECIAL):
+                    row.stall = max(row.stall, self.fn.knobs.sched_start_stall)
 
     def _entry(
         self, i: int, exits: list[dict[int, list[_Fixed]]], boards: list[list[int]]

@@ -19,6 +19,7 @@ READERS = HEURISTICS
 
 FACTS = {
     "passes/instrument.py:_PAUSE": "measured: the pause of ptxas",
+    "passes/compare_chains.py:_MASK": "the bits of a word",
     "passes/access_size.py:_WORD": "bytes of a word",
     "passes/constant_groups.py:_WORD": "bytes of a word",
     "passes/constant_groups.py:_NO_SLOTS": "beyond every byte of a constant bank",

@@ -54,9 +54,9 @@ def test_simple_kernel() -> None:
     rows = [(i.op.base, stall(i.ctl), write_barrier(i.ctl), read_barrier(i.ctl), wait_mask(i.ctl)) for i in fn.insts()]
     none = NO_BARRIER
     assert rows == [
-        ("S2R", 1, 0, none, 0),
-        ("LDC", 1, 1, none, 0),
-        ("ULDC", 1, none, none, 0),
+        ("S2R", 2, 0, none, 0),
+        ("LDC", 2, 1, none, 0),
+        ("ULDC", 2, none, none, 0),
         ("IMAD", 5, none, none, 3),
         ("LDG", 1, 2, none, 0),
         ("ISETP", 2, none, none, 0),

@@ -238,11 +238,13 @@ class ModuleLower:
         self.program.kernels.append(kernel)
 
     def _open_pool(self, kernel: Kernel) -> None:
-        """Allot the constants of operations in bank 2, after its tables, on targets whose operations read that bank.
+        """Allot what phases put into bank 2, after its tables: more tables, and constants on targets whose operations read that bank.
 
         With -g a function has a section of its own and any kernel may call it: it has no bank and uses no constants.
         """
-        if not self.target.has(features.CONSTANT_OPERANDS) or (self.options.debug and not kernel.ptx.entry):
+        if self.options.debug and not kernel.ptx.entry:
+            return
+        if not self.target.has(features.CONSTANT_OPERANDS) and (self.options.relocatable or self.options.own_sections):
             return
         owner = kernel.entry.name if self.options.relocatable else ""
         kernel.pool = ConstantPool(data_layout.align_up(kernel.table_bytes, 8), owner)

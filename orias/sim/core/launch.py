@@ -12,7 +12,7 @@ from orias.sim.core.engine import Engine, Timing
 from orias.sim.core.late_results import Violation, Watch
 from orias.sim.core.object_places import frame_bytes
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
-from orias.sim.core.state import POISON, Machine
+from orias.sim.core.state import POISON, Machine, unwritten_byte
 from orias.sim.math.ops_int import I64, U32
 from orias.sim.matrix.tensor_memory import reserve
 from orias.sim.texture.descriptor import write_tables
@@ -285,7 +285,7 @@ class Launch:
         threads = n * padded
         layout = self._layout(n, padded, size, ranks)
         present = layout.present
-        unwritten = 0xCD if self.options.fill == POISON else self.options.fill & 0xFF
+        unwritten = unwritten_byte(self.options.fill)
         shared = Banked(n, max(self.shared_bytes, 16) + SHARED_STEP, 0, "shared", unwritten)
         step = SHARED_STEP if self.options.tolerant else 1
         shared.size = -(-self.shared_bytes // step) * step

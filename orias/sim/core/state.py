@@ -23,6 +23,12 @@ Sel = slice | Arr
 POISON: Final = 0x7FF0DEAD
 """Value of registers before they are written: a NaN that is easy to recognise in results."""
 
+
+def unwritten_byte(fill: int) -> int:
+    """The byte of shared and local memory before it is written, where registers hold `fill`: 0xcd, which stands out, with POISON."""
+    return 0xCD if fill == POISON else fill & 0xFF
+
+
 _FULL: Final = np.uint32(0xFFFFFFFF)
 """All lanes."""
 

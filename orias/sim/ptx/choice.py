@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 class Choice(NamedTuple):
     """One set of decisions.
 
-    ``poison``: 32-bit pattern of registers before they are written; its low byte fills shared and local memory.
+    ``poison``: 32-bit pattern of registers before they are written; shared and local memory hold what goes with it there (``unwritten_byte``).
     ``reverse``: conflicting stores and atomics of one instruction take threads in descending order.  ``approx``: error
     of ``.approx`` functions in units in the last place of f32 (the same relative error for other types).  ``other``:
     the second of two values where the manual names none (quotient by zero, NaN to integer, payload of a NaN that neg or

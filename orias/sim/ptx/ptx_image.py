@@ -13,7 +13,7 @@ from orias.sim.core.image import DEFAULT_STEPS, Globals, Image
 from orias.sim.core.launch import DEFAULT_STACK, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.sim_errors import ArgumentError
-from orias.sim.core.state import Machine
+from orias.sim.core.state import Machine, unwritten_byte
 from orias.sim.core.syscalls import Syscalls
 from orias.sim.ptx.choice import CANONICAL, Choice
 from orias.sim.ptx.machine import PtxMachine
@@ -182,7 +182,8 @@ class PtxImage:
         size = triple(cluster if cluster is not None else (c or 1))
         g, b = triple(grid), triple(block)
         offsets, top = place(k.params)
-        slots = [(o, p.size) for p, o in zip(k.params, offsets, strict=True)]
+        # A reference among the parameters is bound by its name, as in machine code, where it takes no bytes.
+        slots = [(o, 0 if p.type in HANDLE_KINDS else p.size) for p, o in zip(k.params, offsets, strict=True)]
         arguments = Arguments(self.arena, name, slots, top, args)
         launch = _PtxLaunch(
             self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch, resident=resident)
@@ -241,7 +242,7 @@ class _PtxLaunch(Launch):
         n = len(blocks)
         threads = n * padded
         layout = self._layout(n, padded, size, ranks)
-        fill = image.choice.poison & 0xFF
+        fill = unwritten_byte(image.choice.poison)
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", fill)
         shared.size = self.shared_bytes
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", fill)

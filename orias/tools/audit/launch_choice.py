@@ -13,6 +13,8 @@ from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBounds, Trap
 from orias.sim.core.state import Machine
 from orias.sim.ptx import PtxImage
+from orias.target.descriptors import HANDLE_KINDS
+from orias.tools.validate.bound_objects import Handle
 from orias.tools.validate.case import Case, Region
 from orias.tools.validate.kernel_inputs import Uses, scalar, shape
 from orias.tools.validate.run_case import Outcome, run
@@ -25,11 +27,14 @@ _GRAIN: Final = 16
 """Sizes of shared memory are multiples of this, in bytes."""
 _SMALL, _LARGE = 1 << 16, 1 << 20
 """Sizes of regions, in bytes."""
-_TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None], ...]] = (
-    (_SMALL, "", None), (_LARGE, "", None), (_LARGE, "small", None), (_LARGE, "zero", None), (_SMALL, "small", (32, 1, 1)),
-    (_SMALL, "zero", (16, 16, 1)), (_SMALL, "zero", (8, 8, 1)), (_SMALL, "zero", (32, 8, 1)), (_SMALL, "zero", (1, 1, 1)),
+_TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None, int], ...]] = (
+    (_SMALL, "", None, 0), (_LARGE, "", None, 0), (_LARGE, "small", None, 0), (_LARGE, "zero", None, 0),
+    (_LARGE, "", None, 4), (_LARGE, "small", None, 1), (_LARGE, "zero", None, 1),
+    (_SMALL, "small", (32, 1, 1), 0), (_SMALL, "zero", (16, 16, 1), 0), (_SMALL, "zero", (8, 8, 1), 0),
+    (_SMALL, "zero", (32, 8, 1), 0), (_SMALL, "zero", (1, 1, 1), 0),
 )  # fmt: skip
-"""Sizes of regions, contents and blocks to try until a launch runs."""
+"""Sizes of regions, contents, blocks and numbers (0: by the loops) to try until a launch runs.  Small numbers are for strides, whose
+products would leave the regions."""
 _TRAPS: Final = 5
 """After so many launches that the PTX ends with a trap, that is taken for what the kernel does."""
 
@@ -82,6 +87,7 @@ def _choose(
     size: int,
     profile: str,
     block: tuple[int, int, int] | None,
+    number: int = 0,
 ) -> Case:
     uses = Uses(kernel)
     case = Case(kernel.name)
@@ -89,15 +95,18 @@ def _choose(
     if block is not None and "reqntid" not in kernel.directives:
         case.block = block
     total = case.grid[0] * case.block[0] * case.block[1] * case.block[2]
-    number = _sizes(kernel, total, exact)[turn % 3]
+    number = number or _sizes(kernel, total, exact)[turn % 3]
     kind = profile or _contents(kernel, turn)
     for k, p in enumerate(kernel.params):
-        data = bytearray(p.size)
+        data = bytearray(0 if p.type in HANDLE_KINDS else p.size)
         for j, (origin, t) in enumerate(sorted(uses.loads.items())):
             index, offset, width = origin
             if index != k or offset + width > p.size:
                 continue
-            if origin in uses.pointers and width == 8:
+            if origin in uses.handles:
+                found = uses.handles[origin]
+                case.handles[k, offset] = Handle(found.role, found.kind, found.type, 1000 * turn + 10 * k + j)
+            elif origin in uses.pointers and width == 8:
                 region = Region(size, kind, 1000 * turn + 10 * k + j, size // 4)
                 if origin in uses.structures:
                     region.inner = Region(size, kind, 1000 * turn + 10 * k + j + 7, size // 4)
@@ -106,6 +115,7 @@ def _choose(
                 value = scalar(t, number, turn + (1 if t.startswith(("f", "bf")) else 0))
                 data[offset : offset + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
         case.params.append(data)
+    case.references = dict(uses.references)
     return case
 
 
@@ -157,8 +167,8 @@ def usable_launch(
     reason = ""
     traps: list[tuple[Case, Outcome]] = []
     for exact in (False, True):
-        for size, profile, block in _TRIES:
-            case = _choose(module, kernel, turn, exact, size, profile, block)
+        for size, profile, block, number in _TRIES:
+            case = _choose(module, kernel, turn, exact, size, profile, block, number)
             if shared >= 0:
                 case.shared = shared
                 found = run(PtxImage(module, arch, like=like), case)

@@ -169,7 +169,7 @@ class Reference:
 
     def _before(self, k: int) -> Arr | None:
         regions = [r for p in self.case.pointers.values() for r in (p, p.inner) if r is not None]
-        return regions[k].bytes() if regions[k].inner is None else None
+        return regions[k].bytes() if k < len(regions) and regions[k].inner is None else None
 
     @staticmethod
     def _part(o: Outcome, name: str) -> Arr:

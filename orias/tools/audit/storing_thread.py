@@ -75,6 +75,8 @@ def storing_thread(image: Image, case: Case, fill: int, place: Place, index: int
     """
     found: list[int] = []
     word = _address(image, case, place)
+    if word < 0:
+        return -1
     before = 0
 
     def timing(m: Machine) -> Any:

@@ -8,6 +8,8 @@ from typing import Any, Final, final
 import numpy as np
 import numpy.typing as npt
 
+from orias.tools.validate.bound_objects import Handle, handle_of
+
 Arr = npt.NDArray[Any]
 
 
@@ -63,7 +65,10 @@ class Region:
 
 @final
 class Case:
-    """``params``: bytes of each parameter, in order; ``pointers``: (parameter, byte offset) -> region."""
+    """``params``: bytes of each parameter, in order; ``pointers``: (parameter, byte offset) -> region.
+
+    ``handles``: (parameter, byte offset) -> texture, surface or sampler; ``references``: the same of references, by name.
+    """
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
@@ -72,10 +77,14 @@ class Case:
         self.shared = 0
         self.params: list[bytearray] = []
         self.pointers: dict[tuple[int, int], Region] = {}
+        self.handles: dict[tuple[int, int], Handle] = {}
+        self.references: dict[str, Handle] = {}
         self.max_steps = 60_000
 
     def json(self) -> dict[str, Any]:
         """The case as a JSON object."""
+        handles = [{"param": p, "offset": o} | h.json() for (p, o), h in self.handles.items()]
+        handles += [{"name": n} | h.json() for n, h in self.references.items()]
         return {
             "kernel": self.kernel,
             "grid": list(self.grid),
@@ -83,6 +92,7 @@ class Case:
             "shared": self.shared,
             "params": [p.hex() for p in self.params],
             "pointers": [{"param": p, "offset": o} | _region_json(r) for (p, o), r in self.pointers.items()],
+            **({"handles": handles} if handles else {}),
         }
 
 
@@ -164,11 +174,21 @@ def from_json(d: dict[str, Any]) -> Case:
     c.params = [bytearray.fromhex(p) for p in d.get("params", [])]
     total = 0
     for p in d.get("pointers", []):
-        param = number(p, "param", -1, len(c.params) - 1)
-        offset = number(p, "offset", 0, max(len(c.params[param]) - 8, 0))
+        param, offset = _place(p, c)
         region = _region(p)
         total += region.size + (region.inner.size if region.inner is not None else 0)
         if total > MOST_BYTES:
             raise ValueError(f"the regions of a launch have at most {MOST_BYTES} bytes")
         c.pointers[param, offset] = region
+    for h in d.get("handles", []):
+        if "name" in h:
+            c.references[str(h["name"])] = handle_of(h)
+        else:
+            c.handles[_place(h, c)] = handle_of(h)
     return c
+
+
+def _place(d: dict[str, Any], case: Case) -> tuple[int, int]:
+    """The parameter, and the offset in it, of a description of 8 bytes there."""
+    param = number(d, "param", -1, len(case.params) - 1)
+    return param, number(d, "offset", 0, max(len(case.params[param]) - 8, 0))

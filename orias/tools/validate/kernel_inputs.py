@@ -7,6 +7,8 @@ memory, other numbers small values.
 from typing import Final
 
 from orias.ptx.ast import O_ADDR, O_REG, O_SREG, O_SYM, O_VEC, TYPE_BITS, Function, Instr, Module, Operand
+from orias.target.descriptors import HANDLE_KINDS
+from orias.tools.validate.bound_objects import Handle
 from orias.tools.validate.case import Case, Region
 
 Origin = tuple[int, int, int]
@@ -17,6 +19,7 @@ _LAST: Final = frozenset(("mad", "mad.lo", "mad.wide"))
 _MEMORY: Final = frozenset((
     "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu", "cp.async", "isspacep", "ldmatrix", "stmatrix", "wmma.load", "wmma.store",
 ))  # fmt: skip
+_LOOKS: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 
 
 class Uses:
@@ -26,11 +29,19 @@ class Uses:
         self.pointers: set[Origin] = set()
         self.structures: set[Origin] = set()
         """Pointers to memory that holds pointers."""
+        self.handles: dict[Origin, Handle] = {}
+        """Handles of textures, surfaces and samplers among the parameters."""
+        self.references: dict[str, Handle] = {}
+        """References, by name."""
         self.loads: dict[Origin, str] = {}
         self.specials: set[tuple[str, str]] = set()
         self._index = {id(p): k for k, p in enumerate(kernel.params)}
+        self._types = [p.type if not p.dims and p.type[0] == "f" else "" for p in kernel.params]
+        """Types of parameters that are declared as floats, which the loads of some producers do not tell."""
         self._taint: dict[int, set[Origin]] = {}
         self._address: dict[int, tuple[int, int]] = {}
+        self._names: dict[int, set[str]] = {}
+        """References whose handle a register may hold."""
         self._read: dict[int, set[Origin]] = {}
         """Pointers through which the value of a register of 64 bits was loaded."""
         body = [i for i in kernel.body or [] if isinstance(i, Instr)]
@@ -47,7 +58,8 @@ class Uses:
                 break
 
     def _known(self) -> int:
-        return sum(len(t) for t in [*self._taint.values(), *self._read.values()]) + len(self._address)
+        sets: list[set[Origin] | set[str]] = [*self._taint.values(), *self._read.values(), *self._names.values()]
+        return sum(len(t) for t in sets) + len(self._address)
 
     def _of(self, o: Operand) -> set[Origin]:
         return self._taint.get(id(o.var), set()) if o.var is not None else set()
@@ -78,6 +90,9 @@ class Uses:
                     for e in o.elems or [o]:
                         self.pointers |= {x for x in self._of(e) if x[2] == 8}
             return
+        if name.startswith(_LOOKS) and i.ops:
+            self._look(i)
+            return
         if name == "call":
             for o in i.args:
                 self.pointers |= {x for x in self._of(o) if x[2] == 8}
@@ -88,6 +103,12 @@ class Uses:
             if i.ops[0].var is not None:
                 self._address[id(i.ops[0].var)] = (self._index[id(i.ops[1].var)], i.ops[1].value)
             return
+        if name in _PASS and i.ops[0].var is not None:
+            for o in i.ops[1:]:
+                if o.var is not None:
+                    found = {o.var.name} if o.var.type in HANDLE_KINDS else self._names.get(id(o.var), set())
+                    if found:
+                        self._names.setdefault(id(i.ops[0].var), set()).update(found)
         sources = i.ops[1:] if name in _PASS else i.ops[3:4] if name in _LAST else []
         for o in sources:
             self._put(i.ops[0], self._of(o))
@@ -99,6 +120,28 @@ class Uses:
                 and name in ("mov", "cvta")
             ):
                 self._address[id(i.ops[0].var)] = self._address[id(o.var)]
+
+    def _look(self, i: Instr) -> None:
+        """Notes the handles of an instruction on a texture or surface; a query alone says little of its geometry."""
+        name = i.sig.name
+        where = i.ops[0] if name.startswith(("sust", "sured")) else i.ops[min(1, len(i.ops) - 1)]
+        role = "surface" if name.startswith("su") else "texture"
+        kind = i.sig.mods.get("dim", "")
+        self._note(where, Handle(role, kind or "2d", i.sig.types[0] if kind else "f32"), bool(kind))
+        if len(where.elems) == 2:
+            self._note(where.elems[0], Handle("sampler"), True)
+
+    def _note(self, where: Operand, handle: Handle, known: bool) -> None:
+        """Notes what a handle stands for, unless that is known."""
+        var = where.var
+        if var is None:
+            return
+        for name in (var.name,) if var.type in HANDLE_KINDS else self._names.get(id(var), ()):
+            if known or name not in self.references:
+                self.references[name] = handle
+        for origin in self._of(where):
+            if origin[2] == 8 and (known or origin not in self.handles):
+                self.handles[origin] = handle
 
     def _load(self, i: Instr) -> None:
         at = i.ops[1]
@@ -115,7 +158,7 @@ class Uses:
         size = TYPE_BITS[t] // 8
         for k, e in enumerate(i.ops[0].elems if i.ops[0].kind == O_VEC else [i.ops[0]]):
             origin = (base, offset + k * size, size)
-            self.loads.setdefault(origin, t)
+            self.loads.setdefault(origin, self._types[base] or t)
             self._put(e, {origin})
 
 
@@ -178,15 +221,18 @@ def generate(
     case.shared = 8192 if dynamic else 0
     kind = profile or ("small", "float", "random")[turn % 3]
     for k, p in enumerate(kernel.params):
-        data = bytearray(p.size)
+        data = bytearray(0 if p.type in HANDLE_KINDS else p.size)
         for j, (origin, t) in enumerate(sorted(uses.loads.items())):
             index, offset, width = origin
             if index != k or offset + width > p.size:
                 continue
-            if origin in uses.pointers and width == 8:
+            if origin in uses.handles:
+                case.handles[k, offset] = uses.handles[origin]
+            elif origin in uses.pointers and width == 8:
                 case.pointers[k, offset] = Region(size, kind, 1000 * turn + 10 * k + j, size // 4)
             else:
                 value = scalar(t, total - (3 if turn else 0), turn + (1 if t.startswith(("f", "bf")) else 0))
                 data[offset : offset + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
         case.params.append(data)
+    case.references = dict(uses.references)
     return case

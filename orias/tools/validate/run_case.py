@@ -14,6 +14,9 @@ from orias.sim.core.sim_errors import SimError
 from orias.sim.core.state import Machine
 from orias.sim.ori import OriImage
 from orias.sim.ptx import CANONICAL, CHOICES, Choice, PtxImage
+from orias.sim.texture.sampler import Sampler
+from orias.sim.texture.surface_object import Surface
+from orias.sim.texture.texture_object import Texture
 from orias.tools.validate.case import Case
 
 Arr = npt.NDArray[Any]
@@ -29,6 +32,11 @@ class Runnable(Protocol):
     watch: Any
 
     @property
+    def bind(self) -> Callable[[str, Texture | Surface | Sampler], None]:
+        """Binds an object to a reference."""
+        ...
+
+    @property
     def launch(self) -> Callable[..., Result]:
         """Runs a kernel."""
         ...
@@ -36,7 +44,7 @@ class Runnable(Protocol):
 
 @final
 class Outcome:
-    """Memory after a launch: regions in order, module variables by name; ``error`` if it failed (with the memory at that point)."""
+    """Memory after a launch: regions in order and then surfaces, module variables by name; ``error`` if it failed (with the memory at that point)."""
 
     def __init__(self) -> None:
         self.regions: list[Arr] = []
@@ -74,8 +82,19 @@ def run(image: Runnable, case: Case, watch: Place | None = None, **options: Any)
             data = np.full(-(-region.size // 8), inner + region.inner.start, np.uint64).view(np.uint8)[: region.size]
         arena.write(address, data)
         params[k][offset : offset + 8] = (address + region.start).to_bytes(8, "little")
+    surfaces: list[Surface] = []
+    for (k, offset), handle in case.handles.items():
+        thing = handle.make()
+        params[k][offset : offset + 8] = arena.handle(thing).to_bytes(8, "little")
+        if isinstance(thing, Surface):
+            surfaces.append(thing)
+    for name, handle in case.references.items():
+        thing = handle.make()
+        image.bind(name, thing)
+        if isinstance(thing, Surface):
+            surfaces.append(thing)
     out = Outcome()
-    if watch is not None:
+    if watch is not None and not (watch[0].startswith("#") and int(watch[0][1:]) >= len(places)):
         image.watch = _Watch(arena, _address_of(image, watch, places), out)
     try:
         result = image.launch(
@@ -87,6 +106,7 @@ def run(image: Runnable, case: Case, watch: Place | None = None, **options: Any)
     for address, size in places:
         at = address - GLOBAL_BASE
         out.regions.append(arena.data[at : at + size].copy())
+    out.regions.extend([s.bytes().copy() for s in surfaces])
     for name, (address, size) in image.variables.items():
         at = address - GLOBAL_BASE
         if 0 <= at < len(arena.data) and not (isinstance(image, PtxImage) and name in image.code_pointers):

@@ -1,0 +1,44 @@
+"""Launches of audits: small strides, floats that are loaded as bits, and shared memory that nothing has written."""
+
+import pytest
+
+import orias
+from orias.tools.audit.audit_kernel import EQUAL, Auditor, Verdict
+from orias.tools.audit.audit_subject import Binary
+from orias.tools.validate.kernel_inputs import Uses
+
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+PARAMS = ".param .u64 out, .param .u32 a, .param .u32 b, .param .u32 c, .param .f32 x"
+STRIDES = f"""{HEAD}.visible .entry k({PARAMS}) .reqntid 64 {{ .reg .b64 %d<4>; .reg .b32 %r<9>;
+ld.param.u64 %d0, [out]; ld.param.u32 %r0, [a]; ld.param.u32 %r1, [b]; ld.param.u32 %r2, [c];
+mul.lo.u32 %r3, %r0, %r1; mul.lo.u32 %r3, %r3, %r2; mul.lo.u32 %r3, %r3, %r2;
+mad.wide.u32 %d1, %r3, 16, %d0; mov.u32 %r4, %tid.x; mad.wide.u32 %d1, %r4, 4, %d1;
+st.global.u32 [%d1], %r3; ret; }}
+"""
+FLOAT_AS_BITS = f"""{HEAD}.visible .entry k({PARAMS}) .reqntid 64 {{ .reg .b64 %d<4>; .reg .b32 %r<9>;
+ld.param.u64 %d0, [out]; ld.param.b32 %r0, [x]; mov.u32 %r1, %tid.x; cvt.rn.f32.u32 %r2, %r1;
+div.rn.f32 %r3, %r2, %r0; cvt.rzi.u32.f32 %r4, %r3; mad.wide.u32 %d1, %r1, 4, %d0; mad.wide.u32 %d1, %r4, 4, %d1;
+ld.global.u32 %r5, [%d1]; mad.wide.u32 %d2, %r1, 4, %d0; st.global.u32 [%d2+2048], %r5; ret; }}
+"""
+UNWRITTEN = f"""{HEAD}.visible .entry k({PARAMS}) .reqntid 64 {{ .reg .b64 %d<4>; .reg .b32 %r<9>; .shared .align 4 .b8 s[512];
+ld.param.u64 %d0, [out]; mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, 4; mov.u32 %r3, s; add.u32 %r3, %r3, %r2;
+ld.shared.b32 %r4, [%r3]; mul.rn.f32 %r5, %r4, 0fBF800000; add.rn.f32 %r5, %r5, 0fC2C80000; max.f32 %r5, %r5, 0f00000000;
+mad.wide.u32 %d1, %r1, 4, %d0; st.global.b32 [%d1], %r5; ret; }}
+"""
+
+
+def audited(ptx: str, arch: str) -> Verdict:
+    auditor = Auditor(ptx, turns=2)
+    return auditor.audit(auditor.kernels()[0], Binary("x.cubin", orias.compile(ptx, arch=arch).data))
+
+
+@pytest.mark.parametrize("ptx", [STRIDES, FLOAT_AS_BITS, UNWRITTEN])
+def test_compared_and_equal(ptx: str) -> None:
+    """Without small numbers the first has no launch; the third differs if PTX and machine code fill shared memory with other bytes."""
+    found = audited(ptx, "sm_90")
+    assert (found.outcome, found.compared, found.skipped) == (EQUAL, 2, [])
+
+
+def test_declared_float() -> None:
+    kernel = Auditor(FLOAT_AS_BITS).kernels()[0]
+    assert Uses(kernel).loads[4, 0, 4] == "f32"
