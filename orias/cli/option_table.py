@@ -117,7 +117,12 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
         "",
         "Run all checkers on this compile: verifier, register allocation, control words, encoder.",
     ),
-    ("keep-warp-barriers", FLAG, "", "Keep barriers of a warp where it is together anyway, and registers for values that nobody wrote, for tools that find such errors."),
+    (
+        "keep-warp-barriers",
+        FLAG,
+        "",
+        "Keep barriers of a warp where it is together anyway, and registers for values that nobody wrote, for tools that find such errors.",
+    ),
     ("verify-each", FLAG, "", "Run the verifier of Ori after each phase."),
     (
         "dump-before",
