@@ -1,6 +1,6 @@
 """Compares our cubins with ptxas's, record by record: sections, symbols, relocations and `.nv.info`.
 
-python tools/compare_records.py PROGRAMS [--arch A ...] [--mode exe|c|ewp|both] [--limit N] [--offset K] [--show NAME]
+python tools/compare_records.py PROGRAMS [--arch A ...] [--mode exe|c|ewp|g|both] [--limit N] [--offset K] [--show NAME]
 
 PROGRAMS is a folder of .ptx files, or a JSON file {name: {"ptx": text without header, "targets": null, "sm_90+" or a list}}
 (`tests/cubin/data/record_programs.json`).  What must be equal is compared whole; offsets of instructions, which follow from the
@@ -135,7 +135,7 @@ def allowed(targets: object, arch: str) -> bool:
     return isinstance(targets, list) and arch in targets
 
 
-MODES = {"exe": [], "c": ["-c"], "ewp": ["-ewp"]}
+MODES = {"exe": [], "c": ["-c"], "ewp": ["-ewp"], "g": ["-g"]}
 """The options of ptxas for each kind of file."""
 
 
@@ -188,7 +188,9 @@ def main() -> int:
             label = f"{arch} {' '.join(MODES[mode]) or 'exe'}"
             expected = judged(text, arch, mode, a.cache or Path(folder))
             try:
-                ours = orias.compile(text, arch=arch, compile_only=mode == "c", extensible=mode == "ewp").data
+                ours = orias.compile(
+                    text, arch=arch, compile_only=mode == "c", extensible=mode == "ewp", debug=mode == "g"
+                ).data
             except orias.CompileError as e:
                 if isinstance(expected, bytes):
                     where["refused by us only: " + str(e)[:110]].append(f"{name} {label}")

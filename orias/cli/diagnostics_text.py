@@ -44,6 +44,10 @@ class Messages:
         place = f"{file}, line {line}; " if line else ""
         sys.stderr.write(f"{self.program} {place}{severity:<8}: {text}\n")
 
+    def insist(self, text: str) -> None:
+        """Print a warning that neither -w nor -Werror touch."""
+        sys.stderr.write(f"{self.program} warning : {text}\n")
+
     def write(self, text: str) -> None:
         """Print text as it is."""
         sys.stderr.write(text)

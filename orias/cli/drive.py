@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from orias.progress import Bar
 
 FAILURE = 255
+_OTHER_TARGET = ("SM version specified by .target", "PTX with .target", "Program with .target")
+_AFTER_FRONT_END = ("Unresolved extern function", "Unknown function", " .debug_", "Value of threads per SM")
+"""Starts of messages on what is found after all inputs are read."""
 _ALLOCATIONS = 50_000
 """New container objects between two collections of the cyclic collector (CPython's default: 700)."""
 OWN_NAME = "orias"
@@ -129,6 +132,8 @@ def drive(program: str, command: Command) -> int:
     except UsageError as e:
         out.say("fatal", str(e))
         return FAILURE
+    for text in s.unmet:
+        out.insist(text)
     for severity, text in s.messages:
         out.say(severity, text)
         if severity == "fatal":
@@ -143,7 +148,7 @@ def drive(program: str, command: Command) -> int:
             if message:
                 out.say("fatal", message)
                 return FAILURE
-    if out.errors or missing or s.tools_patch:
+    if out.errors or missing or s.tools_patch or s.refused:
         return _not_compiled(s, sources, missing, out)
     try:
         seconds, mebibytes = command.number("max-seconds", 0), command.number("max-memory", 0)
@@ -163,15 +168,15 @@ def drive(program: str, command: Command) -> int:
 def _not_compiled(
     s: Settings, sources: list[tuple[str, str | bytes]], missing: list[tuple[str, bool]], out: Messages
 ) -> int:
-    """Reports all that is wrong where options or inputs are, or where only functions for tools are asked for."""
-    from orias.cli.input_messages import has_entry, input_messages
+    """Reports all that is wrong where options or inputs are, or where only functions for tools or what Orias does not do are asked for."""
+    from orias.cli.input_messages import has_entry, input_messages, target_refusal
 
     for later in (False, True):
         for name, follows in missing:
             if follows == later:
                 out.say("fatal", f"Input file '{name}' could not be opened")
         if not later:
-            _say_all(input_messages(sources, s.parse_only or s.options.arch, s.options.release), sources, out)
+            _say_all(input_messages(sources, s.options.arch, s.options.release), sources, out)
     if s.tools_patch and not out.errors:
         if has_entry(sources):
             name = "--compile-as-tools-patch"
@@ -179,6 +184,9 @@ def _not_compiled(
         else:
             out.say("fatal", "Option '--compile-as-tools-patch' is not supported by Orias")
             return FAILURE
+    if s.refused and not out.errors:
+        out.say("fatal", target_refusal(sources, s.options.arch, s.options.release) or s.refused)
+        return FAILURE
     out.aborted()
     return FAILURE
 
@@ -190,7 +198,7 @@ def _guarded(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     try:
         return _compile(s, sources, out)
     except CompileError as e:
-        _say_all(e.diagnostics, sources, out)
+        _say_all(_of_inputs(e.diagnostics, sources, s, out), sources, out)
         if len(sources) > 1 and out.last.startswith("Unsupported .version"):
             out.last = ""
     except RecursionError:
@@ -205,6 +213,50 @@ def _guarded(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         out.say("fatal", f"Internal error in Orias: {type(e).__name__}: {e}")
     out.aborted()
     return FAILURE
+
+
+def _of_inputs(
+    diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | bytes]], s: Settings, out: Messages
+) -> "list[Diagnostic]":
+    """The diagnostics of a compile that failed: of several inputs those of one after the other.
+
+    Says before them what ptxas says between the front end and the rest.
+    """
+    if len(sources) > 1:
+        from orias.cli.input_messages import input_messages
+
+        found = input_messages(sources, s.options.arch, s.options.release)
+        if any(d.severity in ("error", "fatal") for d in found):
+            return found
+    if any(d.message.startswith(_OTHER_TARGET) for d in diagnostics):
+        _say_no_debug_info(s, sources, out)
+    elif any(d.message.startswith(_AFTER_FRONT_END) for d in diagnostics):
+        _say_between(s, sources, out)
+    return diagnostics
+
+
+def _say_no_debug_info(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> None:
+    """Say that there is no debug information to leave out."""
+    o = s.options
+    if o.suppress_debug_info and not (o.debug or o.lineinfo or any(_has_loc(text) for _, text in sources)):
+        out.say(
+            "warning",
+            "Option suppress-debug-info requires option device-debug or lineinfo; "
+            "ignoring since latter is not specified",
+        )
+
+
+def _say_between(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> None:
+    """Say what ptxas says when the front end has read all inputs."""
+    _say_no_debug_info(s, sources, out)
+    for text in s.late:
+        out.say("warning", text)
+    if s.tensor_access:
+        from orias.cli.input_messages import tensor_access_note
+
+        note = tensor_access_note(sources)
+        if note:
+            out.say("info", note)
 
 
 def collect_seldom() -> None:
@@ -238,11 +290,21 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     finally:
         if bar is not None:
             bar.clear()
-    _say_all(cubin.diagnostics, sources, out)
+    later = [d for d in cubin.diagnostics if d.message.startswith(_AFTER_FRONT_END)]
+    _say_all([d for d in cubin.diagnostics if d not in later], sources, out)
     if out.errors:
         out.aborted()
         return FAILURE
     o = s.options
+    _say_between(s, sources, out)
+    _say_all(later, sources, out)
+    if out.errors:
+        out.aborted()
+        return FAILURE
+    refused = _refused_code(cubin, s, sources)
+    if refused:
+        out.say("fatal", refused)
+        return FAILURE
     if s.show_phases:
         from orias.cli.phase_text import phase_times
 
@@ -253,21 +315,8 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         say_remarks(cubin.remarks, s.remark_kinds, sources[0][0], out)
     if o.stop_after:
         return 0
-    if o.suppress_debug_info and not (o.debug or o.lineinfo or any(_has_loc(text) for _, text in sources)):
-        out.say(
-            "warning",
-            "Option suppress-debug-info requires option device-debug or lineinfo; "
-            "ignoring since latter is not specified",
-        )
-    if s.tensor_access:
-        from orias.cli.input_messages import tensor_access_note
-
-        note = tensor_access_note(sources)
-        if note:
-            out.say("info", note)
     if o.jobserver and o.split_compile != 1 and not cubin.jobserver:
-        s.late.append("GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'")
-    for text in s.late:
+        text = "GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'"
         out.say("warning", text)
     if out.errors:
         out.aborted()
@@ -331,43 +380,66 @@ def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool
     return True
 
 
+def _refused_code(cubin: "Cubin", s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
+    """Why code is not written that an option would change, "" if it would not."""
+    functions = [*cubin.kernels.values(), *cubin.functions.values()]
+    if s.stack_protector and any(k.stack for k in functions):
+        return "Option '--device-stack-protector' is not supported by Orias for functions with a stack frame"
+    if s.raw_textures:
+        from orias.cli.input_messages import uses_textures
+
+        if uses_textures(sources):
+            return "Option '--set-texmode-raw' is not supported by Orias for modules with textures"
+    return ""
+
+
 def _has_loc(text: str | bytes) -> bool:
     """True if a PTX text has line information."""
-    return (b".loc" in text) if isinstance(text, bytes) else (".loc" in text)
+    words = text.split() if isinstance(text, bytes) else text.encode("latin-1", "replace").split()
+    return b".loc" in words
+
+
+def _in_file_order(cubin: "Cubin") -> "list[KernelInfo]":
+    """Kernels, and functions with sections of their own, in the order of their sections."""
+    from orias.cubin.elf import ElfFile
+
+    names = [s.name.removeprefix(".text.") for s in ElfFile(cubin.data).sections if s.name.startswith(".text.")]
+    return [cubin.kernels[name] for name in names if name in cubin.kernels]
+
+
+def _copies_in(k: "KernelInfo", cubin: "Cubin") -> "list[tuple[str, KernelInfo]]":
+    """Names and facts of the functions that were copied after a kernel, by name as in ptxas."""
+    prefix = f"${k.name}$"
+    found = {name[len(prefix) :]: f for name, f in cubin.functions.items() if name.startswith(prefix)}
+    return sorted(found.items(), key=lambda pair: pair[0])
 
 
 def _usage_warnings(cubin: "Cubin", s: Settings, out: Messages) -> None:
-    for k in reversed(list(cubin.kernels.values())):
+    if not (s.options.warn_lmem or s.options.warn_spills):
+        return
+    for k in _in_file_order(cubin):
         if s.options.warn_lmem and k.stack:
             out.say("warning", f"Local memory used for function '{k.name}', size of stack frame: {k.stack} bytes")
-        if s.options.warn_spills and (k.spill_stores or k.spill_loads):
-            out.say(
-                "warning",
-                f"Registers are spilled to local memory in function '{k.name}', "
-                f"{k.spill_stores} bytes spill stores, {k.spill_loads} bytes spill loads",
-            )
+        for name, f in [(k.name, k), *_copies_in(k, cubin)]:
+            if s.options.warn_spills and (f.spill_stores or f.spill_loads):
+                out.say(
+                    "warning",
+                    f"Registers are spilled to local memory in function '{name}', "
+                    f"{f.spill_stores} bytes spill stores, {f.spill_loads} bytes spill loads",
+                )
 
 
 def report(cubin: "Cubin", options: "Options", out: Messages) -> None:
-    """The ``-v`` report: the module, then functions of their own (``-c``) and kernels, each with the copies of its functions.
-
-    The last kernel comes first but with -g, and where functions are not copied.
+    """The ``-v`` report: the module, then kernels and functions of their own in the order of their sections, each kernel with the
+    copies of its functions.
     """
     head = f"{cubin.gmem} bytes gmem"
     for bank, size in sorted(cubin.cmem.items()):
         if size:
             head += f", {size} bytes cmem[{bank}]"
     out.say("info", head)
-    kernels = list(cubin.kernels.values())
-    functions: list[list[str]] = [_function_lines(f, out) for f in kernels if not f.is_entry]
-    blocks = [_kernel_lines(k, cubin, options.arch, out) for k in reversed(kernels) if k.is_entry]
-    blocks = [*functions, *blocks]
-    if options.debug:
-        blocks = [*functions[::-1], *blocks[len(functions) :]][::-1]
-    elif not options.cloning and not options.compile_only:
-        blocks.reverse()
-    for lines in blocks:
-        out.write("".join(lines))
+    for k in _in_file_order(cubin):
+        out.write("".join(_kernel_lines(k, cubin, options.arch, out) if k.is_entry else _function_lines(k, out)))
 
 
 def _info(text: str, out: Messages) -> str:
@@ -394,8 +466,6 @@ def _kernel_lines(k: "KernelInfo", cubin: "Cubin", arch: str, out: Messages) -> 
             used += f", {size} bytes cmem[{bank}]"
     lines = [_info(f"Compiling entry function '{k.name}' for '{arch}'", out), *_properties(k, k.name, out)]
     lines += [_info(used, out), _info(f"Compile time = {1000 * k.seconds:.3f} ms", out)]
-    prefix = f"${k.name}$"
-    for name, f in reversed(list(cubin.functions.items())):
-        if name.startswith(prefix):
-            lines += _properties(f, name[len(prefix) :], out)
+    for name, f in _copies_in(k, cubin):
+        lines += _properties(f, name, out)
     return lines

@@ -3,9 +3,15 @@
 import re
 
 from orias.diag import CompileError, Diagnostic
+from orias.ptx.module_checks import NO_DEBUG
+from orias.ptx.module_inputs import HEAD_ERRORS, merge
+from orias.ptx.parser import parse
+from orias.ptx.targets import newest_of, refusal
 from orias.target.target_names import TENSOR_MEMORY
 
 _TARGET = re.compile(r"\.target\s+sm_(\w+)")
+_OPTIONS = re.compile(r"\.target\s+([^\n/.]*)")
+_TEXTURES = re.compile(r"\.(?:texref|samplerref|surfref)\b|\b(?:tex|tld4|txq|suq|suld|sust|sured|istypep)\.")
 _TENSOR_ACCESS = (
     "Command line option '--g-tensor-memory-access-check / --gno-tensor-memory-access-check' "
     "not supported for '.target sm_{}', will be ignored"
@@ -13,24 +19,78 @@ _TENSOR_ACCESS = (
 
 
 def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[Diagnostic]:
-    """What the front end says of inputs that are not compiled, because the options or another input are wrong."""
-    from orias.cli.parse_only import parse_only
-    from orias.ptx.module_inputs import merge
+    """What the front end says of inputs that are not compiled, one after the other.
 
-    if not sources:
-        return []
+    An input with a fatal error is left out; the errors in others do not keep ptxas from checking the next one against them.
+    """
+    found: list[Diagnostic] = []
+    taken: list[tuple[str, str | bytes]] = []
+    for source in sources:
+        own = _messages_of_last([*taken, source], arch, release)
+        found += own
+        if any(d.severity == "fatal" for d in own):
+            continue
+        taken.append(source)
+        if any(_declares_debug(text) for _, text in taken) and not any(_has_debug(text) for _, text in taken):
+            found.append(Diagnostic("error", NO_DEBUG))
+    return found
+
+
+def _messages_of_last(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[Diagnostic]:
+    """The errors of the last of several inputs, as a module of its own in what cannot be merged, else beside the others."""
+    name, text = sources[-1]
+    before = sum((t.count(b"\n") if isinstance(t, bytes) else t.count("\n")) + 1 for _, t in sources[:-1])
+    alone: list[Diagnostic] = []
     try:
-        return parse_only([merge(sources, arch)], arch, release)
+        parse(text, name, newest_of(release))
     except CompileError as e:
-        return e.diagnostics
+        alone = e.diagnostics
     except RecursionError:
         return []
+    if len(sources) == 1 or any(d.message.startswith(HEAD_ERRORS) for d in alone):
+        return [_placed(d, name, 0) for d in alone]
+    try:
+        parse(merge(sources, arch)[1], name, newest_of(release))
+    except CompileError as e:
+        return [_placed(d, name, before) for d in e.diagnostics if d.line > before]
+    except RecursionError:
+        return []
+    return []
+
+
+def _placed(d: Diagnostic, name: str, before: int) -> Diagnostic:
+    """A diagnostic of a merged text as one of its last input, which some lines precede."""
+    return Diagnostic(d.severity, d.message, max(0, d.line - before), d.column, name)
+
+
+def _text(text: str | bytes) -> str:
+    return text.decode("latin-1") if isinstance(text, bytes) else text
+
+
+def _declares_debug(text: str | bytes) -> bool:
+    """True if an input is for ``.target ..., debug``."""
+    found = _OPTIONS.search(_text(text))
+    return found is not None and "debug" in [word.strip() for word in found[1].split(",")]
+
+
+def _has_debug(text: str | bytes) -> bool:
+    """True if an input has debug sections."""
+    return ".section" in _text(text) or "@@DWARF" in _text(text)
+
+
+def uses_textures(sources: list[tuple[str, str | bytes]]) -> bool:
+    """True if an input names textures, samplers or surfaces, or has instructions on them."""
+    return any(_TEXTURES.search(_text(text)) for _, text in sources)
+
+
+def target_refusal(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> str:
+    """Why inputs without errors cannot be compiled for a target, "" if they can."""
+    name, text = merge(sources, arch)
+    return refusal(parse(text, name, newest_of(release)).target, arch)
 
 
 def has_entry(sources: list[tuple[str, str | bytes]]) -> bool:
     """Whether an input has a kernel; of inputs without errors."""
-    from orias.ptx.parser import parse
-
     return any(f.entry for name, text in sources for f in parse(text, name).functions)
 
 

@@ -202,8 +202,12 @@ class _Parser:
             return
         if kind == BOOL and value not in ("true", "false"):
             raise UsageError(f"'{value}': expected true or false")
+        if name == "profile-options" and value and "=" not in value:
+            raise UsageError(f"'{value}' is not in 'keyword=value' format")
         if kind in (NUMBER, JOINED):
             number = parse_number(value)
+            if name == "okey" and number < 0:
+                raise UsageError(f"32-bit hex value ({value}) out of range")
             if name == "machine" and number != 64:
                 raise UsageError(f"Value '{value}' is not defined for option 'machine'")
             if value == "" and name in c.values:

@@ -5,7 +5,7 @@ Source: ``docs/facts/command-line.md``, "Combinations".
 
 import os
 
-from orias.cli.hidden_settings import hidden_options, older_than
+from orias.cli.hidden_settings import hidden_options, older_than, options_after, options_before, reservation
 from orias.cli.option_table import UNSUPPORTED
 from orias.cli.parse import Command, UsageError, parse_number
 from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_environment, parse_setting, read_knob_file
@@ -19,11 +19,14 @@ _CACHES = {
     "force-store-cache": ("default cache modifier on store", ("wb", "cg", "cs", "wt")),
 }
 _FAST = ("max", "mid", "min", "0")
+_REFUSED = "Option '--{}' is not supported by Orias"
 
 
 class Settings:
     """Compile options, and messages about the command line.
 
+    ``unmet``: warnings that neither -w nor -Werror touch; ``refused``: why the command is refused once its inputs are checked, ""
+    if it is not; ``stack_protector`` and ``raw_textures``: it is refused if a function has a stack frame, or the module textures.
     ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``:
     warnings to print after the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to
     standard error or added to ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before
@@ -31,8 +34,8 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "messages", "options", "output", "parse_only", "remark_kinds", "say_no_capsules", "show_phases", "statistics", "statistics_file", "tensor_access", "tools_patch", "trace",
-        "trace_after", "trace_pid",
+        "late", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "tools_patch", "trace",
+        "trace_after", "trace_pid", "unmet",
     )  # fmt: skip
 
     def __init__(self, options: Options, parse_only: str, output: str) -> None:
@@ -41,6 +44,10 @@ class Settings:
         self.output: str = output
         self.messages: list[tuple[str, str]] = []
         self.late: list[str] = []
+        self.unmet: list[str] = []
+        self.refused: str = ""
+        self.stack_protector: bool = False
+        self.raw_textures: bool = False
         self.remark_kinds: list[str] = []
         """Kinds of remarks to print; empty: none."""
         self.say_no_capsules: bool = False
@@ -60,11 +67,15 @@ class Settings:
         """Add a warning."""
         self.messages.append(("warning", text))
 
+    def ignored(self, kept: str, name: str) -> None:
+        """Add the warning that an option is ignored because of another one."""
+        self.warn(f"Conflicting options '{kept}' and '{name}' specified, ignoring '{name}' option")
+
 
 def _registers(text: str, name: str, arch: str, s: Settings) -> int:
     """A register limit; 0 for none."""
     if text == "archmax":
-        return 0
+        return MOST_REGISTERS
     if text == "archmin":
         return STEPS[0]
     try:
@@ -104,34 +115,52 @@ def _fast_compile(c: Command) -> None:
 
 
 def _conflicts(c: Command, s: Settings) -> None:
-    for name, (what, allowed) in _CACHES.items():
-        value = c.values.get(name)
-        if value is not None and value not in allowed:
-            s.messages.append(("error", f"Invalid {what} specified: {value}"))
     level = c.number("register-usage-level", 5)
     if not 0 <= level <= 10:
         s.warn(f"Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored")
+    if c.values.get("abi-compile", "yes") != "yes":
+        s.messages.append(("error", f"Invalid value '{c.values['abi-compile']}' for option -abi."))
+    _tools_patch(c, s)
+    for name in ("fast-compile", "extensible-whole-program"):
+        if c.flag("compile-only") and c.flag(name):
+            s.ignored("--compile-only", f"--{name}")
+    _split_conflicts(c, s)
     if c.flag("device-debug"):
         if c.flag("generate-line-info"):
             s.warn(
                 "Conflicting options --device-debug and --generate-line-info specified, "
                 "ignoring --generate-line-info option"
             )
+        for name in ("register-usage-level", "fast-compile"):
+            if c.has(name):
+                s.ignored("--device-debug", f"--{name}")
         if c.values.get("Ofast-compile", "0") != "0":
-            name = "--Ofast-compile=<min,mid,max>"
-            s.warn(f"Conflicting options '--device-debug' and '{name}' specified, ignoring '{name}' option")
-        if c.has("register-usage-level"):
-            name = "--register-usage-level"
-            s.warn(f"Conflicting options '--device-debug' and '{name}' specified, ignoring '{name}' option")
+            s.ignored("--device-debug", "--Ofast-compile=<min,mid,max>")
     if c.flag("legacy-bar-warp-wide-behavior"):
         name = "--legacy-bar-warp-wide-behavior"
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
         s.late.append(f"Command line option '{name}' not supported for '.target sm_70', will be ignored")
     s.tensor_access = c.flag("g-tensor-memory-access-check") or c.flag("gno-tensor-memory-access-check")
-    if c.flag("compile-only") and c.flag("extensible-whole-program"):
-        name = "--extensible-whole-program"
-        s.warn(f"Conflicting options '--compile-only' and '{name}' specified, ignoring '{name}' option")
-    _tools_patch(c, s)
+
+
+def _split_conflicts(c: Command, s: Settings) -> None:
+    """Conflicts of -split-compile."""
+    if not c.has("split-compile") or c.flag("compile-only"):
+        shared = False
+    else:
+        shared = c.flag("fast-compile") and c.number("split-compile", 1) != 1
+    if shared:
+        s.ignored("--fast-compile", "--split-compile")
+    elif c.flag("sw2614554") and c.has("split-compile"):
+        s.ignored("--sw2614554", "--split-compile")
+
+
+def _caches(c: Command, s: Settings) -> None:
+    """Messages on cache operations."""
+    for name, (what, allowed) in _CACHES.items():
+        value = c.values.get(name)
+        if value is not None and value not in allowed:
+            s.messages.append(("error", f"Invalid {what} specified: {value}"))
     for kind in ("load", "store"):
         if c.has(f"force-{kind}-cache") and c.has(f"def-{kind}-cache"):
             s.warn(
@@ -144,7 +173,7 @@ def _tools_patch(c: Command, s: Settings) -> None:
     """Conflicts of -astoolspatch."""
     if not c.flag("compile-as-tools-patch"):
         return
-    for name in ("compile-only", "extensible-whole-program"):
+    for name in ("compile-only", "extensible-whole-program", "fast-compile"):
         if c.flag(name):
             raise UsageError(f"Conflicting options '--{name}' and --compile-as-tools-patch specified")
     if c.has("sanitize"):
@@ -157,9 +186,15 @@ def _limits(c: Command, s: Settings) -> None:
     arch = s.options.arch
     if c.has("maxrregcount"):
         s.options.maxrregcount = _registers(c.values["maxrregcount"], "maxrregcount", arch, s)
-        for name in ("minnctapersm", "maxntid"):
-            if c.has(name):
-                s.warn(f"Conflicting options -maxrregcount and -{name} specified, ignoring -{name} option")
+    name = "device-function-maxrregcount"
+    if c.has(name):
+        if c.flag("compile-only"):
+            s.options.function_maxrregcount = _registers(c.values[name], name, arch, s)
+        else:
+            s.warn(f"Command line option '{name}' not supported for 'whole program compilation', will be ignored")
+    for name in ("minnctapersm", "maxntid"):
+        if c.has("maxrregcount") and c.has(name):
+            s.warn(f"Conflicting options -maxrregcount and -{name} specified, ignoring -{name} option")
     sizes = c.lists.get("maxntid", [])
     if len(sizes) > 3:
         s.warn("Too many values specified for option '-maxntid', option will be ignored")
@@ -172,28 +207,25 @@ def _limits(c: Command, s: Settings) -> None:
     if not c.has("maxrregcount"):
         s.options.minnctapersm = max(0, c.number("minnctapersm", 0))
     s.options.override_directives = c.flag("override-directive-values")
-    name = "device-function-maxrregcount"
-    if c.has(name):
-        if c.flag("compile-only"):
-            s.options.function_maxrregcount = _registers(c.values[name], name, arch, s)
-        else:
-            s.warn(f"Command line option '{name}' not supported for 'whole program compilation', will be ignored")
 
 
-def _files_of_refused(c: Command) -> str:
-    """What is wrong with the value of an option that Orias does not have; "" if nothing is."""
-    if c.has("apply-controls") and not os.path.exists(c.values["apply-controls"]):
-        return f"File '{c.values['apply-controls']}' could not be opened"
-    if c.has("ext-desc-file") and not os.path.exists(c.values["ext-desc-file"]):
-        return f"Could not open input file '{c.values['ext-desc-file']}'"
+def _unreadable(c: Command) -> str:
+    """The message on an option whose value has a format that is not documented, in the words of ptxas on a wrong one; "" if there is none."""
+    controls, description = c.values.get("apply-controls", ""), c.values.get("ext-desc-file", "")
+    if controls:
+        why = "not in expected format" if os.path.exists(controls) else ""
+        return f"Input file '{controls}' {why}" if why else f"File '{controls}' could not be opened"
+    if description and not os.path.exists(description):
+        return f"Could not open input file '{description}'"
+    if description or c.has("ext-desc-string"):
+        return "Parsing error near 'template initialization': failed"
     return ""
 
 
-def _refused(c: Command) -> str:
+def _refused(c: Command, s: Settings) -> str:
     """The message on an option that changes what ptxas writes and that Orias does not have."""
-    wrong = _files_of_refused(c)
-    if wrong:
-        return wrong
+    if s.parse_only:
+        return ""
     for name in UNSUPPORTED:
         value = c.values.get(name)
         if value is None or value == "false" or (name == "okey" and value == "0"):
@@ -202,8 +234,15 @@ def _refused(c: Command) -> str:
             continue
         if name == "preserve-relocs" and not older_than(c.values.get("gpu-name", Options().arch), 90):
             continue
-        if name != "compile-as-tools-patch":
-            return f"Option '--{name}' is not supported by Orias"
+        if name == "profile-options" and not value:
+            continue
+        if name == "device-stack-protector":
+            # ptxas guards nothing in optimised executables.
+            s.stack_protector = s.options.compile_only or s.options.opt_level == 0
+        elif name == "set-texmode-raw":
+            s.raw_textures = True
+        elif name != "compile-as-tools-patch":
+            return _REFUSED.format(name)
     return ""
 
 
@@ -233,15 +272,19 @@ def settings(c: Command) -> Settings:
         raise UsageError(f"Invalid value '{split}' for option '--split-compile'")
     if c.values.get("cuda-api-version", "13.0") != "13.0":
         raise UsageError(f"Invalid value '{c.values['cuda-api-version']}' for option '--cuda-api-version'")
+    options_before(c, s, arch)
     _conflicts(c, s)
-    hidden_options(c, s)
+    reservation(c, s, arch)
+    _caches(c, s)
+    hidden_options(c, s, arch)
     _limits(c, s)
+    options_after(c, s, arch)
     if c.flag("device-debug") and c.number("opt-level", 0) != 0:
         s.messages.append(("fatal", "Optimized debugging not supported"))
         return s
-    refused = "" if any(severity == "error" for severity, _ in s.messages) else _refused(c)
-    if refused:
-        s.messages.append(("fatal", refused))
+    unreadable = _unreadable(c)
+    if unreadable:
+        s.messages.append(("fatal", unreadable))
         return s
     s.tools_patch = c.flag("compile-as-tools-patch")
     o.debug = c.flag("device-debug")
@@ -259,6 +302,7 @@ def settings(c: Command) -> Settings:
     o.extensible = c.flag("extensible-whole-program")
     o.force_rela = c.flag("force-rela")
     o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
+    s.refused = _refused(c, s)
     o.entries = c.lists.get("entry", [])
     o.def_load_cache = c.values.get("def-load-cache", "")
     o.def_store_cache = c.values.get("def-store-cache", "")

@@ -414,7 +414,7 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "own_sections", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "extensible", "externs", "files", "force_rela",
+        "address_taken", "address_uses", "own_sections", "section_order", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "extensible", "externs", "files", "force_rela",
         "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
@@ -429,6 +429,8 @@ class CubinModule:
         """``-ewp``: code as in an executable module, data and undefined symbols as in a relocatable one."""
         self.force_rela: bool = False
         """``--force-rela``: relocation sections have addends, whatever the target."""
+        self.section_order: list[str] = []
+        """Names of kernels and functions in the order of their code sections in a file that was read; empty: that of ptxas."""
         self.kernels: list[KernelCode] = []
         """Kernels and (relocatable) functions, in PTX order; the writer orders the sections."""
         self.variables: list[Variable] = []

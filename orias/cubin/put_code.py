@@ -142,9 +142,10 @@ def add_reserved(w: Work) -> None:
             w.define(OutSymbol(f"__{uf}", elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 8))
     facts = w.facts
     w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, facts.reserved_offset, 4))
-    if w.m.relocatable:
+    variables = reserved_variables(w)
+    if w.m.relocatable or (w.m.own_sections and not variables):
         return
-    section = reserved_section(w, reserved_variables(w))
+    section = reserved_section(w, variables)
     alias = "__nv_reservedSMEM_offset_0_alias"
     if not w.m.own_sections:
         # Where a linker places it, the value is an alignment.
@@ -231,8 +232,9 @@ def _resolve(w: Work, code: Code) -> None:
         loaded.update(c.name for c in w.m.kernels)
     if w.m.own_sections or w.m.extensible:
         loaded.update(e.name for e in w.m.externs)
-    if w.m.extensible:
+    if w.m.own_sections or w.m.extensible:
         loaded.update(v.name for v in w.m.variables if v.space == "global")
+    if w.m.extensible:
         loaded.update(name for name, _, _ in reserved_variables(w))
         loaded.add(k.name)
     for r in k.relocs:

@@ -18,7 +18,7 @@ _VARIABLE_ALIGN: Final = 16
 def add_variables(w: Work) -> None:
     """Enter all module variables, visible ones first, and their sections."""
     _place(w)
-    if not w.m.linked:
+    if not (w.m.linked or w.m.own_sections):
         _complete_bank4(w)
     slots = {s.symbol for s in w.m.bank4}
     ordered = creation_order(w.m.variables)
@@ -48,7 +48,9 @@ def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
     if v.space == "shared" and section is not None and not w.m.relocatable:
         value = w.facts.system_shared + v.offset
         section.align = max(section.align, v.align)
-        section.size = max(section.size, v.offset + v.size)
+        if v.size:
+            # Dynamic shared memory takes no bytes, wherever it begins.
+            section.size = max(section.size, value + v.size)
     elif v.space == "shared" and section is not None:
         value = v.align
         section.align = max(section.align, v.align)

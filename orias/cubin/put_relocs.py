@@ -6,7 +6,7 @@ from orias.cubin import elf
 from orias.cubin.put_debug import frames
 from orias.cubin.relocs import R_64
 from orias.cubin.section_builder import OutReloc, OutSection
-from orias.cubin.work import NAMES90, Work
+from orias.cubin.work import NAMES90, Code, Work
 
 
 def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool = False) -> None:
@@ -59,6 +59,7 @@ def _late_name(w: Work, number: int, name: str, kinds: list[bool]) -> None:
 def all_relocations(w: Work, frame: OutSection) -> None:
     """Create every relocation section, in file order; ``w.pending`` keeps their contents until symbols have numbers."""
     m = w.m
+    late = m.debug and w.facts.split_segments
     for code in w.codes:
         _add(
             w,
@@ -72,10 +73,10 @@ def all_relocations(w: Work, frame: OutSection) -> None:
                 data[r.offset : r.offset + 8] = r.addend.to_bytes(8, "little")
             code.bank2.data = bytes(data)
             _add(w, code.bank2, [], w.facts.addends_in_relocations)
-        if code.bank0 is not None and code.kernel.texture_relocs:
-            where = f"constant bank 0 of {code.kernel.name}"
-            out = [OutReloc(r.offset, r.type, w.symbol(r.symbol, where), 0) for r in code.kernel.texture_relocs]
-            _add(w, code.bank0, out)
+        if not late:
+            _add_texture_relocs(w, code)
+    if m.debug:
+        _add_lines(w)
     if w.bank4 is not None:
         w.bank4.data = bytes(max(s.offset + 8 for s in m.bank4))
         slots = [OutReloc(s.offset, R_64, w.symbol(s.symbol, ".nv.constant4"), s.addend) for s in m.bank4]
@@ -91,9 +92,28 @@ def all_relocations(w: Work, frame: OutSection) -> None:
                     out.append(OutReloc(v.offset + r.offset, r.type, target_symbol, r.addend))
         applied = any(v.relocs_applied for v in m.variables if v.space == space)
         _add(w, section, out, applied and w.facts.addends_in_relocations)
+    if not m.debug:
+        _add_lines(w)
+    _add(w, frame, frames(w, frame))
+    if late:
+        for code in w.codes:
+            _add_texture_relocs(w, code)
+
+
+def _add_texture_relocs(w: Work, code: Code) -> None:
+    """The relocations of texture slots in a kernel's bank 0; with -g they come last (sm_90 on), or have a flag less."""
+    if code.bank0 is not None and code.kernel.texture_relocs:
+        where = f"constant bank 0 of {code.kernel.name}"
+        out = [OutReloc(r.offset, r.type, w.symbol(r.symbol, where), 0) for r in code.kernel.texture_relocs]
+        _add(w, code.bank0, out)
+        if w.m.debug and not w.facts.split_segments:
+            w.pending[-1][0].flags = 0
+
+
+def _add_lines(w: Work) -> None:
+    """The relocations of line tables and debug sections; with -g they come before those of data."""
     for section, entries in w.line_relocs:
         _add(w, section, entries)
-    _add(w, frame, frames(w, frame))
 
 
 def reloc_bytes(relocs: list[OutReloc], rela: bool) -> bytes:

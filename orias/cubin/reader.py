@@ -92,6 +92,9 @@ class Reader:
         self._notes()
         self._code()
         self._variables()
+        codes = {k.name for k in self.module.kernels}
+        texts = [s.name.removeprefix(".text.") for s in self.elf.sections if s.name.startswith(".text.")]
+        self.module.section_order = [name for name in texts if name in codes]
         self._module_info()
         self._frames()
         self._graph()

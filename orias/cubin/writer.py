@@ -7,7 +7,7 @@ Sections, symbols and names are created, and sections placed in the file, in the
 from typing import TYPE_CHECKING
 
 from orias.cubin import elf
-from orias.cubin.model import LOCAL, CubinModule, KernelCode
+from orias.cubin.model import LOCAL, CallEdge, CubinModule, KernelCode
 from orias.cubin.notes import compat, cuinfo, tkinfo
 from orias.cubin.put_code import add_code, add_reserved, bind_text_relocs
 from orias.cubin.put_data import add_variables, need_bank4
@@ -58,7 +58,7 @@ def write(module: CubinModule) -> bytes:
         if split:
             add_reserved(w)
         add_variables(w)
-    for i, k in enumerate(code_order(m.kernels)):
+    for i, k in enumerate(code_order(m)):
         add_code(w, k, i == 0 and entries)
     bind_text_relocs(w)
     frame = w.named(".debug_frame", elf.SHT_PROGBITS, 0, 1, symbol=bool(w.codes))
@@ -128,35 +128,58 @@ def write(module: CubinModule) -> bytes:
     return bytes(data)
 
 
-def code_order(kernels: list[KernelCode]) -> list[KernelCode]:
-    """Order of the text sections.
+def code_order(m: CubinModule) -> list[KernelCode]:
+    """Order of the text sections: that of a file that was read, else that of ptxas.
 
-    Local functions come first, in PTX order, then the other functions and the kernels from last to first.  A function
-    of the compiler (``__cuda_...``) comes before the first function that calls it and before the visible functions that
-    this one calls, directly or not.
+    With debug information it is that in which the symbols are created: visible functions and kernels, then local functions.
+    Objects go through this list backwards, other files with functions in sections of their own through the kernels, and put what
+    each calls before it, the last call first.
     """
-    helpers = [k for k in kernels if _is_helper(k)]
-    local = [k for k in kernels if not k.is_entry and k.binding == LOCAL and not _is_helper(k)]
-    rest = [k for k in kernels if (k.is_entry or k.binding != LOCAL) and not _is_helper(k)]
-    out = local + rest[::-1]
-    calls = {k.name: {r.symbol for r in k.relocs} for k in out}
-    visible = {k.name for k in rest}
-    for h in helpers:
-        users = {name for name, called in calls.items() if h.name in called}
-        first = next((k.name for k in out if k.name in users), "")
-        group = {first}
-        todo = [first] if first else []
+    kernels = m.kernels
+    if m.section_order:
+        place = {name: n for n, name in enumerate(m.section_order)}
+        return sorted(kernels, key=lambda k: place.get(k.name, len(place)))
+    local = [k for k in kernels if not k.is_entry and k.binding == LOCAL]
+    rest = [k for k in kernels if k.is_entry or k.binding != LOCAL]
+    if m.debug:
+        return rest + local
+    if not m.own_sections:
+        return rest[::-1]
+    made = [k for k in local if _is_compilers(k.name)]
+    read = [k for k in [*rest, *local] if not _is_compilers(k.name)]
+    roots = read[::-1] if m.relocatable else [k for k in read if k.is_entry] + read
+    return _callees_first([*roots, *made], m.calls)
+
+
+def _callees_first(roots: list[KernelCode], edges: list[CallEdge]) -> list[KernelCode]:
+    """Functions in the order in which a depth-first search leaves them; those of the compiler count as called last."""
+    named = {k.name: k for k in roots}
+    called = {(e.caller, e.callee) for e in edges}
+    out: list[KernelCode] = []
+    seen: set[str] = set()
+    for root in roots:
+        todo = [(root, False)]
         while todo:
-            for name in calls.get(todo.pop(), set()) & visible - group:
-                group.add(name)
-                todo.append(name)
-        at = next((n for n, k in enumerate(out) if k.name in group), 0)
-        out.insert(at, h)
+            k, left = todo.pop()
+            if left:
+                out.append(k)
+                continue
+            if k.name in seen:
+                continue
+            seen.add(k.name)
+            todo.append((k, True))
+            calls = sorted((r.offset, r.symbol) for r in k.relocs if (k.name, r.symbol) in called)
+            names = list(dict.fromkeys(symbol for _, symbol in calls[::-1] if symbol in named))
+            names.reverse()
+            names.sort(key=_is_compilers)
+            # What is pushed last is visited first: the last call.
+            todo += [(named[n], False) for n in names]
     return out
 
 
-def _is_helper(k: KernelCode) -> bool:
-    return not k.is_entry and k.name.startswith("__cuda_")
+def _is_compilers(name: str) -> bool:
+    """True for a function that ptxas adds."""
+    return name.startswith("__cuda_")
 
 
 def _order(w: Work, head: list[OutSection], graph: list[OutSection]) -> list[OutSection]:

@@ -5,9 +5,11 @@ from typing import Final
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
 from orias.knobs.knob_settings import KnobError, KnobSettings, changed, parse_setting
 from orias.knobs.knob_values import DEFAULTS
-from orias.ori.ir import Clobbers, ConstantPool, Func, Location, SymRef
+from orias.ori.ir import ON_STACK, Clobbers, ConstantPool, Func, Location, SymRef
 
 FILE_NAMES: Final[dict[int, str]] = {K_R: "R", K_UR: "UR", K_P: "P", K_UP: "UP", K_B: "B"}
+_PLACE_NAMES: Final[dict[int, str]] = {**FILE_NAMES, ON_STACK: "frame"}
+_PLACE_KINDS: Final[dict[str, int]] = {name: kind for kind, name in _PLACE_NAMES.items()}
 FILE_KINDS: Final[dict[str, int]] = {name: kind for kind, name in FILE_NAMES.items()}
 FLAGS: Final[tuple[str, ...]] = (
     "private", "moves_stack", "no_unroll", "stack_check", "keep_warp_barriers", "beside_async_copies", "samples_quads", "wgmma_crossing", "expanded",
@@ -57,7 +59,7 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
     for x in fn.locations:
         # Omit a location whose first or last instruction is gone.
         if x.first in number and x.last in number:
-            place = f"{x.word} {FILE_NAMES[x.file]}{x.number} #{number[x.first]} #{number[x.last]}"
+            place = f"{x.word} {_PLACE_NAMES[x.file]}{x.number} #{number[x.first]} #{number[x.last]}"
             lines.append(f".location {x.name} {x.type or '-'} {place}")
     return lines
 
@@ -142,4 +144,4 @@ def _read_location(fn: Func, rest: list[str]) -> None:
     file = register.rstrip("0123456789")
     number = int(register[len(file) :])
     uids = int(first.removeprefix("#")), int(last.removeprefix("#"))
-    fn.locations.append(Location(name, _text(type_), int(word), FILE_KINDS[file], number, uids[0], uids[1]))
+    fn.locations.append(Location(name, _text(type_), int(word), _PLACE_KINDS[file], number, uids[0], uids[1]))

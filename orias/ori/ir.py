@@ -262,11 +262,17 @@ class ConstantPool:
         return b"".join(v.to_bytes(8, "little") for v in self.values)
 
 
+ON_STACK: Final = -1
+"""``Location.file`` of a word in the frame."""
+
+
 @final
 class Location:
     """A word of a PTX register's value in a physical register, from instruction `first` to `last` (uids, inclusive).
 
-    ``file`` is K_R ..., ``type`` the PTX type.
+    ``file`` is K_R ..., or ON_STACK: then ``number`` is the distance from R1 in bytes, and the value is there once instruction
+    `first`, which is also `last`, has run.  ``type`` is the PTX type; of an element of a vector register it has the number of
+    elements before it (``v4.f32``), and the name ends with the element's number (``%v.2``).
     """
 
     __slots__ = ("file", "first", "last", "name", "number", "type", "word")

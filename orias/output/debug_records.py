@@ -18,7 +18,7 @@ from orias.cubin.relocs import R_32, R_64, R_G64
 from orias.diag import Diagnostic, Unsupported
 from orias.isa.operand import K_P, K_R
 from orias.lower.frame.program import Kernel
-from orias.ori.ir import Location
+from orias.ori.ir import ON_STACK, Location
 from orias.output.emit import INST_BYTES, EmittedText
 from orias.output.kept_values import with_kept_values
 from orias.ptx.ast import DebugSection as Source
@@ -29,7 +29,12 @@ from orias.target.profile import Target
 _OP_ADDR: Final = 0x03
 _OP_FBREG: Final = 0x91
 _OP_NOP: Final = 0x96
-_FILES: Final[dict[int, int]] = {K_R: 5 << 24, K_P: 2 << 24}
+_FILES: Final[dict[int, int]] = {K_R: 5 << 24, K_P: 2 << 24, ON_STACK: 7 << 24 | 1 << 16}
+"""The class of a place, with what its number is counted from: words of the frame from R1."""
+_VECTORS: Final[dict[str, int]] = {"v2": 0x40, "v4": 0x80}
+"""Marks of the types of vector registers."""
+_FARTHEST: Final = 0xFFFF
+"""Largest distance from R1 that a row can name."""
 _TYPES: Final[dict[str, int]] = {
     "b8": 0, "b16": 1, "b32": 2, "b64": 3, "u8": 4, "u16": 5, "u32": 6, "u64": 7, "s8": 8, "s16": 9, "s32": 10, "s64": 11,
     "f16": 12, "f16x2": 13, "f32": 14, "f64": 15, "pred": 16,
@@ -61,9 +66,10 @@ def debug_sections(
         registers += head
         types += head
         for start, end, place in rows:
-            registers += pack("<I", place.word) + place.name.encode() + b"\0"
+            name, word, type_ = _described(place)
+            registers += pack("<I", word) + name.encode() + b"\0"
             registers += pack("<III", _FILES[place.file] | place.number, start, end)
-            types.append(_TYPES[place.type])
+            types.append(type_)
     sections = [
         DebugSection(".nv_debug_info_reg_sass", bytes(registers)),
         DebugSection(".nv_debug_info_reg_type", bytes(types)),
@@ -74,12 +80,28 @@ def debug_sections(
     return sections
 
 
+def _scalar(type_: str) -> str:
+    """The type of a register, or of the elements of a vector register."""
+    return type_.partition(".")[2] or type_
+
+
+def _described(x: Location) -> tuple[str, int, int]:
+    """Name, word and type in the table; words of a vector register count from its first element."""
+    vector, _, type_ = x.type.partition(".")
+    if not type_:
+        return x.name, x.word, _TYPES[x.type]
+    name, _, element = x.name.rpartition(".")
+    words = 2 if type_.endswith("64") else 1
+    return name, int(element) * words + x.word, _VECTORS[vector] | _TYPES[type_]
+
+
 def _rows(locations: list[Location], places: dict[int, int]) -> list[tuple[int, int, Location]]:
     """(start, end, location) in bytes of code, ordered by start; of two overlapping places of a word the later one counts."""
     found = [
         (places[x.first], places[x.last] + INST_BYTES, x)
         for x in locations
-        if x.first in places and x.last in places and x.file in _FILES and x.type in _TYPES
+        if x.first in places and x.last in places and x.file in _FILES and _scalar(x.type) in _TYPES
+        if x.file != ON_STACK or x.number <= _FARTHEST
     ]
     rows: list[tuple[int, int, Location]] = []
     last: dict[tuple[str, int], int] = {}

@@ -8,10 +8,13 @@ from typing import Final
 
 from orias.analysis.access import accesses, units_of
 from orias.isa.op import F_CALL
-from orias.isa.operand import K_P, K_R, PAYLOAD_SHIFT
-from orias.ori.ir import Block, Func, Inst, Location
+from orias.isa.operand import K_P, K_R, PAYLOAD_SHIFT, imm_value, r
+from orias.isa.roles import LOCAL_STORES
+from orias.ori.ir import ON_STACK, Block, Func, Inst, Location
 
-_FILES: Final = (K_R, K_P)
+_FILES: Final = (K_R, K_P, ON_STACK)
+_WORD_BYTES: Final = 4
+_FRAME: Final = r(1)
 
 
 def with_kept_values(fn: Func) -> list[Location]:
@@ -39,6 +42,9 @@ class _Values:
         self.starts: Final[dict[int, int]] = {}
         self.ends: Final[dict[int, int]] = {}
         """Uid -> the bits of values that are located from, or to, this instruction."""
+        self.stored: Final[dict[int, int]] = {}
+        """Uid of a store -> the bits of the values that it puts into the frame."""
+        on_stack = 0
         bits: dict[tuple[str, str, int, int, int], int] = {}
         for x in found:
             key = (x.name, x.type, x.word, x.file, x.number)
@@ -46,13 +52,19 @@ class _Values:
                 bit = 1 << len(bits)
                 bits[key] = bit
                 self.keys.append(x)
-                for u in units_of(x.file | x.number << PAYLOAD_SHIFT, 1):
+                for u in _units(x):
                     self.unit[u] = self.unit.get(u, 0) | bit
+                if x.file == ON_STACK:
+                    on_stack |= bit
                 self.named[x.name] = self.named.get(x.name, 0) | bit
                 self.word[x.name, x.word] = self.word.get((x.name, x.word), 0) | bit
+            if x.file == ON_STACK:
+                self.stored[x.first] = self.stored.get(x.first, 0) | bits[key]
+                continue
             self.starts[x.first] = self.starts.get(x.first, 0) | bits[key]
             self.ends[x.last] = self.ends.get(x.last, 0) | bits[key]
         self.all: Final[int] = (1 << len(bits)) - 1
+        self.in_registers: Final[int] = self.all & ~on_stack
         self.assigned: Final[dict[int, int]] = {
             line: sum({n: self.named.get(n, 0) for n in names}.values()) for line, names in fn.assigned.items()
         }
@@ -78,7 +90,7 @@ class _Values:
     def _set_in(self, inst: Inst) -> int:
         """The bits of the PTX registers that have a value when an instruction has run, if not before."""
         found = self.assigned.get(inst.loc, 0)
-        for k in _bits(self.starts.get(inst.uid, 0)):
+        for k in _bits(self.starts.get(inst.uid, 0) | self.stored.get(inst.uid, 0)):
             found |= self.named[self.keys[k].name]
         return found
 
@@ -110,6 +122,11 @@ class _Values:
             located &= ~self.ends.get(inst.uid, 0)
             mask &= ~gone | located
             mask &= ~(self._lost(inst) & known)
+            stored = self.stored.get(inst.uid, 0)
+            for k in _bits(stored):
+                known |= self.named[self.keys[k].name]
+            mask |= stored
+            gone &= ~stored
         found.append((0, mask & ~gone))
         return found
 
@@ -118,8 +135,12 @@ class _Values:
         if inst.op.flags & F_CALL:
             info = self.fn.calls.get(inst.uid)
             if info is None or not (info.exact or info.clobber_r):
-                return self.all
+                return self.in_registers
         lost = 0
+        if inst.op in LOCAL_STORES and inst.src[1] == _FRAME:
+            at = imm_value(inst.src[3])
+            for word in range(2 if inst.op.mods else 1):
+                lost |= self.unit.get(_stack_unit(at + _WORD_BYTES * word), 0)
         for w in accesses(inst, self.fn).writes:
             lost |= self.unit.get(w >> 8, 0)
         return lost
@@ -160,6 +181,17 @@ class _Values:
                     began[k] = uid
                 previous, before = uid, now
         return found
+
+
+def _stack_unit(offset: int) -> int:
+    """The unit of a word of the frame; those of registers are not negative."""
+    return -1 - offset
+
+
+def _units(x: Location) -> list[int]:
+    if x.file == ON_STACK:
+        return [_stack_unit(x.number)]
+    return list(units_of(x.file | x.number << PAYLOAD_SHIFT, 1))
 
 
 def _bits(mask: int) -> list[int]:

@@ -66,9 +66,10 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                     _describe_tensor(code, s)
                 elif name.startswith("tensormap.replace"):
                     module.tensor_map = 2
-                elif name.split(".")[0] in ("txq", "suq"):
+                elif name.split(".")[0] in ("txq", "suq") and not options.debug:
                     module.uses_texture_query = True
     code.reserved_smem_used |= bool(reserved)
+    code.relocs_applied |= bool(reserved)
     if kernel.entry.target.has(features.MERCURY_LAYOUT):
         code.reserved_begin = f"{_RESERVED}begin" in reserved
         code.reserved_cap = f"{_RESERVED}cap" in reserved

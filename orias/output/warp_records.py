@@ -12,11 +12,15 @@ from orias.cubin.model import KernelCode
 from orias.isa.op import F_COOPERATIVE, F_READ, F_WARP_WIDE
 from orias.isa.operand import K_R, kind_of, payload
 from orias.lower.frame.program import Kernel
-from orias.ori.ir import Inst
+from orias.ori.ir import OP_NOP, Inst
 from orias.ptx.ast import Function, Instr, Pragma
 
 _BYTES: Final = 16
 _GATHER: Final = "bar.warp.sync"
+_LEAVE_NOP: Final = frozenset((_GATHER, "bar.warp", "barrier.cluster"))
+"""Operations whose NOP stands for a barrier of the warp: the warp is together there anyway, or the launch has no clusters."""
+_COMBINED: Final = frozenset(("atom", "red"))
+"""Operations that the threads of a warp combine first (orias.passes.uniform_atomics)."""
 _UNNAMED: Final = "activemask"
 _USED_BYTES: Final = "used_bytes_mask"
 
@@ -30,7 +34,7 @@ def describe_warp_operations(code: KernelCode, kernel: Kernel, functions: list[F
     for fn in kernel.all_functions():
         for b in fn.blocks:
             for inst in b.insts:
-                if inst.op.flags & F_COOPERATIVE:
+                if inst.op.flags & F_COOPERATIVE or inst.op is OP_NOP:
                     gathered = _note(code, inst, at, names.get(inst.loc, set()), gathered)
                 elif inst.op.flags & F_READ and inst.loc in masks:
                     loads.setdefault(inst.loc, []).append(at)
@@ -52,7 +56,12 @@ def _note(code: KernelCode, inst: Inst, at: int, names: set[str], gathered: int)
             code.coop_offsets.append(at)
             code.coop_mask_regs.append(-1)
         return 0
-    if inst.loc == 0 and inst.op.flags & F_WARP_WIDE:
+    if inst.op is OP_NOP:
+        if names & _LEAVE_NOP:
+            code.coop_offsets.append(at)
+            code.coop_mask_regs.append(-1)
+        return gathered
+    if (inst.loc == 0 and inst.op.flags & F_WARP_WIDE) or names & _COMBINED:
         code.int_warp_wide.append(at)
     elif inst.loc != gathered and _UNNAMED not in names:
         code.coop_offsets.append(at)

@@ -22,7 +22,8 @@ Barrier registers are physical, by nesting: a region's barrier differs from thos
 of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
 
 Collectives: lowering puts ``WARPSYNC mask`` before every warp operation with a member mask.  It stays where the warp
-may run in parts or the mask is not constant, and is dropped elsewhere.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
+may run in parts or the mask is not constant, and is dropped elsewhere; that of ``bar.warp.sync`` leaves the NOP before it, which orders
+memory accesses as it did and which tools find by its record, as with ptxas.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
 (BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.  Matrix
 operations (``.sync.aligned``) and barriers of the block get theirs here, the first of a block where the warp may run in parts, as with
 ptxas -O3: the hardware counts a warp at a barrier as soon as some of its threads are there.
@@ -47,7 +48,7 @@ from orias.isa.operand import (
     label,
     reg,
 )
-from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_NOP, OP_PHI, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC, whole_warp_operations
 from orias.passes.joined_collectives import find_meetings
 from orias.passes.meeting_places import share_collectives
@@ -430,6 +431,9 @@ class _Inserter:
                     arrives = parted and k + 1 < len(b.insts) and b.insts[k + 1].op is ARRIVE
                     if mask >= 0 and whole and not arrives and not self.fn.keep_warp_barriers:
                         continue
+                    if out and out[-1].op is OP_NOP and out[-1].loc == inst.loc:
+                        # The NOP before that of bar.warp.sync stands for it only where it is dropped.
+                        out.pop()
                     if mask == _FULL_MASK:
                         self._sharpen(inst)
                         together = together or inst.guard == PT

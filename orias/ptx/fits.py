@@ -10,6 +10,7 @@ from orias.ptx.ast import (
     O_ADDR,
     O_FUNC,
     O_IMM,
+    O_LABEL,
     O_REG,
     O_SINK,
     O_SREG,
@@ -304,15 +305,45 @@ def is_untyped(op: Operand) -> bool:
 
 
 def vector_errors(name: str, ops: list[Operand]) -> list[str]:
-    """The message on vectors of registers of several kinds; untyped registers (``.b32``) go with all kinds."""
+    """The messages on vectors with names of places, or registers of several kinds; untyped registers (``.b32``) go with all kinds."""
     for op in ops:
-        if len(op.elems) < 2 or op.kind not in (O_VEC, O_ADDR):
+        if not op.elems or op.kind not in (O_VEC, O_ADDR):
             continue
         vector = op.elems[0] if op.kind == O_ADDR and op.elems[0].kind == O_VEC else op
+        places = [_place(e) for e in vector.elems if e.kind in _PLACES] if vector.kind == O_VEC else []
+        if places:
+            return _place_errors(name, places, vector)
+        if len(op.elems) < 2:
+            continue
         types = [e.var.type for e in vector.elems if e.kind == O_REG and e.var is not None and not e.comp]
         if len({_kind(t) for t in types if t[0] != "b"}) > 1:
             return [f"Vector with elements of different types are not allowed in {name} instruction"]
     return []
+
+
+_PLACES: Final = (O_SYM, O_LABEL, O_FUNC)
+"""Kinds of operands that are no element of a vector."""
+
+
+def _place(op: Operand) -> str:
+    """The name of a variable, label or function."""
+    if op.kind == O_FUNC and op.func is not None:
+        return op.func.name
+    return op.var.name if op.var is not None else op.name
+
+
+def _place_errors(name: str, places: list[str], vector: Operand) -> list[str]:
+    """The messages on a vector that has places as elements: ptxas drops them, and judges what remains."""
+    errors = [f"Illegal expression '{p}'" for p in places]
+    others = [e.kind for e in vector.elems if e.kind not in _PLACES]
+    if O_IMM in others and O_REG not in others:
+        errors.append(f"Vector with elements of different types are not allowed in {name} instruction")
+    elif O_REG not in others:
+        errors += [
+            "Unable to infer type of vector elements (assuming .b8)",
+            f"Arguments mismatch for instruction '{name}'",
+        ]
+    return errors
 
 
 def _kind(type_: str) -> str:

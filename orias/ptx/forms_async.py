@@ -257,6 +257,7 @@ _REMOTE: Final = (
 _TYPE_OF_OPERATION: Final = "Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'"
 
 OPERANDS: Final[dict[str, str]] = {
+    "cp.async.bulk.tensor": "dst!=global a2=absolute/imm -> Immediate addresses allowed only for .local state space",
     "fence fence.proxy": """
 order!=-/acquire sync_restrict=sync_restrict::shared::cluster !proxy | order!=-/release sync_restrict=sync_restrict::shared::cta !proxy -> Modifier '.{sync_restrict}' cannot be combined with modifier '.{order}'
 !proxy !.mbarrier_init sync_restrict order !scope -> Modifier '.{sync_restrict}' requires modifier 'scope'

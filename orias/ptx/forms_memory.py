@@ -195,6 +195,7 @@ vec bits=OVER128 -> Vector type too large, exceeds 128 bit limit
 cache_hint space!=-/global -> Modifier '.L2::cache_hint' cannot be applied to '.{space}' space for instruction '{n}'
 cache_hint op=cas -> Illegal modifier '.L2::cache_hint' for instruction '{n}'
 """,
+    "sured.b": "op=add t0=b32/s64 | op=min/max t0=b32 | op=and/or t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'",
     "multimem.ld_reduce multimem.red multimem.st": """
 op=add t0!=u32/s32/u64/f32/f64/HALF/FP8/FP8X4 | op=min/max t0!=u32/s32/u64/s64/HALF/FP8/FP8X4 | op!=-/add/min/max t0!=b32/b64 | n=multimem.red !vec op=min/max t0=f16x2/bf16x2 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
 !vec t0=f16/bf16/FP8 -> Unexpected instruction types specified for '{n}'
@@ -219,7 +220,11 @@ order=-/weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope
 }
 """Rules that are told after the gates of words."""
 
+_POWERS: Final = "/".join(str(1 << k) for k in range(32))
+_LARGEST_ALIGNMENT: Final = 1 << 23
+
 VALUES: Final[dict[str, str]] = {
+    "alloca": f"u2!=-/{_POWERS} -> Alignment must be a power of two\nu2={_LARGEST_ALIGNMENT + 1}.. -> Alignment value too large, exceeds 2^23",
     "applypriority discard": "v1!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v1}', expected to be 128",
     "applypriority": "-> @Mv7.4 M80 : .evict_normal' on 'applypriority",
 }

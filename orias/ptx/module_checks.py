@@ -130,10 +130,14 @@ def _is_short(op: Operand, type_: str) -> bool:
     )
 
 
+NO_DEBUG: Final = "Debug information not found in presence of .target debug"
+"""Of a module that declares debug information."""
+
+
 def check_debug(module: Module, found: list[Diagnostic]) -> None:
     """Report a module with ``.target debug`` and no debug information."""
     if "debug" in module.target_options and not module.sections and not module.dwarf:
-        found.append(Diagnostic("error", "Debug information not found in presence of .target debug"))
+        found.append(Diagnostic("error", NO_DEBUG))
 
 
 def _tensor_groups(module: Module, found: list[Diagnostic]) -> None:

@@ -212,6 +212,8 @@ def declared(state: State, header: Function, linkage: str) -> Function:
         if old.body is None:
             old.line = header.line
         elif old is not state.function:
+            # The next definition is compared with this one.
+            header.linkage = linkage
             names[name] = header
         return old
     if old is None and name[0] == "%" and name[1:] in SPECIAL:

@@ -11,7 +11,7 @@ from orias.patterns import regex
 from orias.ptx.ast import Function, Instr, Module, Sig
 from orias.ptx.parser import parse
 
-_HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
+HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
 _HEAD: Final = (
     r"(?s)(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+([0-9]+)\.([0-9]+)|\.target[ \t\r\f\n]+([^\n/.]*)|"
     r"\.address_size[ \t\r\f\n]+[0-9]+)"
@@ -23,7 +23,7 @@ def merge(sources: list[tuple[str, str | bytes]], arch: str) -> tuple[str, str |
     """Merge all inputs into one (name, text): concatenates the texts, with the heads of all but the first blanked.
 
     Where the heads differ, the merged text has the highest version and the highest target; the last target, if ``arch`` is
-    below the highest.  :func:`locate` maps a line to its input.
+    below the highest; ``debug`` if one has it.  :func:`locate` maps a line to its input.
     """
     if len(sources) == 1:
         return sources[0]
@@ -34,8 +34,11 @@ def merge(sources: list[tuple[str, str | bytes]], arch: str) -> tuple[str, str |
         highest = heads[-1]
     first = heads[0]
     text = first.text
-    if version != first.version or _sm(highest.target) != _sm(first.target):
-        words = f".version {version[0]}.{version[1]} .target {highest.target}\n"
+    target = highest.target
+    if any(_debug(h.target) for h in heads) and not _debug(target):
+        target += ", debug"
+    if version != first.version or _sm(target) != _sm(first.target) or _debug(target) != _debug(first.target):
+        words = f".version {version[0]}.{version[1]} .target {target}\n"
         size = " .address_size 64 " if ".address_size" in text[: first.end] else ""
         text = "\n" * (text.count("\n", 0, first.end) - 1) + words + size + text[first.end :]
     return sources[0][0], "\n".join([text, *(h.body() for h in heads[1:])])
@@ -44,6 +47,11 @@ def merge(sources: list[tuple[str, str | bytes]], arch: str) -> tuple[str, str |
 def _sm(target: str) -> int:
     """The number in a target name, 0 without one."""
     return int("".join(c for c in target.partition(",")[0] if c.isdecimal()) or "0")
+
+
+def _debug(target: str) -> bool:
+    """Whether the words of ``.target`` declare debug information."""
+    return "debug" in [word.strip() for word in target.split(",")]
 
 
 class _Head:
@@ -148,7 +156,7 @@ def check_heads(sources: list[tuple[str, str | bytes]], newest: tuple[int, int])
             found += [
                 Diagnostic(d.severity, d.message, d.line, d.column, d.file or name)
                 for d in e.diagnostics
-                if d.message.startswith(_HEAD_ERRORS)
+                if d.message.startswith(HEAD_ERRORS)
             ]
     if found:
         raise CompileError(found)

@@ -1,17 +1,18 @@
 """With -g: the locations of PTX registers, for the debugger.
 
 A value has a location from the instruction after its definition to its last use, or to the first of them if nothing uses
-it, block by block; spilled values have none.
+it, block by block; a spilled one has the word of the frame that a store fills.
 """
 
 from bisect import bisect_right
 
-from orias.ori.ir import Block, Func, Location
+from orias.ori.ir import ON_STACK, Block, Func, Location
 from orias.regalloc.coalesce import Classes
 from orias.regalloc.physical import Trace
+from orias.regalloc.spill import SpillState
 
 
-def locate(fn: Func, classes: Classes, trace: Trace) -> None:
+def locate(fn: Func, classes: Classes, trace: Trace, state: SpillState) -> None:
     """Fill ``Func.locations`` of a function that was just expanded; `trace` maps old instructions to new ones."""
     rg = classes.rg
     emitted: list[list[int]] = [[] for _ in range(rg.points)]
@@ -37,6 +38,12 @@ def locate(fn: Func, classes: Classes, trace: Trace) -> None:
                         (word, c.file, number),
                         _instructions(rg.block_start, rg.block_end, b, emitted, start, end),
                     )
+    left = {i.uid for i in fn.insts()}
+    for uid, words in state.stored.items():
+        if uid in left:
+            for v, word, offset in words:
+                named = fn.names.get(v, [])
+                fn.locations.extend(Location(n, t, word, ON_STACK, offset, uid, uid) for n, t in named)
 
 
 def _instructions(

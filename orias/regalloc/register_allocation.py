@@ -64,7 +64,7 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
     peak = Peak(classes) if fn.decisions is not None else None
     expand(classes, result.used, trace)
     if fn.names and trace is not None:
-        locate(fn, classes, trace)
+        locate(fn, classes, trace, state)
     used = result.used
     for b in fn.blocks:
         for inst in b.insts:

@@ -69,9 +69,11 @@ from orias.target.fixed_registers import FIXED_SPECIALS
 class SpillState:
     """Cumulative results of spilling in a function."""
 
-    __slots__ = ("made", "shared", "size", "temps", "uids")
+    __slots__ = ("made", "shared", "size", "stored", "temps", "uids")
 
     def __init__(self) -> None:
+        self.stored: dict[int, list[tuple[int, int, int]]] = {}
+        """Uid of a store to the spill area -> (virtual register, word of it, address relative to R1) of each word."""
         self.size: int = 0
         """Bytes of the spill area."""
         self.temps: set[int] = set()
@@ -480,7 +482,7 @@ class _Spiller:
             while k < count:
                 offset = h.offset + 4 * (place + k)
                 n = 2 if offset % 8 == 0 and k + 2 <= count else 1
-                self._store_memory(offset, _part(t, k, n, count), n, inst)
+                self._store_memory(offset, _part(t, k, n, count), n, inst, o, place + k)
                 k += n
         elif file in (K_UR, K_B):
             for k in range(count):
@@ -492,9 +494,15 @@ class _Spiller:
                 t = p
             self._new(SELECT, [h.regs[place]], [RZ, imm(1), t ^ INV], inst)
 
-    def _store_memory(self, offset: int, value: Opnd, words: int, inst: Inst) -> None:
+    def _store_memory(self, offset: int, value: Opnd, words: int, inst: Inst, o: Opnd, place: int) -> None:
+        """Store words of the spilled operand `o`, from place `place` of its class on."""
         src = [K_NONE, r(1), URZ, imm(offset), value]
-        self.state.uids.add(self._new(STORE_LOCAL[words], [], src, inst).uid)
+        uid = self._new(STORE_LOCAL[words], [], src, inst).uid
+        self.state.uids.add(uid)
+        if self.fn.names:
+            v = vreg(o)
+            word = place - self.classes.place[v]
+            self.state.stored[uid] = [(v, word + k, offset + 4 * k) for k in range(words)]
 
     # --- instructions ------------------------------------------------------------------------------------------
 
@@ -622,7 +630,7 @@ class _Spiller:
             while k < count:
                 offset = h.offset + 4 * (place + k)
                 n = 2 if offset % 8 == 0 and k + 2 <= count else 1
-                self._store_memory(offset, _part(s, k, n, count), n, inst)
+                self._store_memory(offset, _part(s, k, n, count), n, inst, d, place + k)
                 k += n
         _ghost(inst)
         self.out.append(inst)

@@ -2,7 +2,7 @@
 
 ptxas 13.0.88 writes them without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"): MEMBAR,
 ERRBAR, CGAERRBAR, then CCTL.IVALL or the access that the fence releases; an access that acquires, then CCTL.IVALL;
-FENCE.VIEW.ASYNC.S and the start of a barrier in memory; BAR.RED and the read of its result.
+MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RED and the read of its result.
 """
 
 from typing import Final
@@ -17,10 +17,10 @@ from orias.isa.op import (
     F_SPECIAL,
     F_TERM,
     F_WRITE,
-    Op,
 )
 from orias.isa.operand import PT
 from orias.ori.ir import Func, Inst
+from orias.schedule.deps import is_fixed_point
 from orias.target import features
 
 _FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_TERM | F_PINNED | F_SPECIAL
@@ -31,8 +31,11 @@ _RESULT: Final = "B2R.RESULT"
 _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
 
-def _is_free(op: Op) -> bool:
-    """True for reads of constants and the start of a region: no fence orders them."""
+def _is_free(inst: Inst) -> bool:
+    """True for reads of constants and of special registers that are no clocks, and the start of a region: no fence orders them."""
+    op = inst.op
+    if op.flags & F_SPECIAL:
+        return op.flags & (_FIXED ^ F_SPECIAL) == 0 and not is_fixed_point(inst, False)
     return op.base.startswith("LDC") or op.base == "BSSY"
 
 
@@ -74,6 +77,8 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         return [first, at] if at >= 0 and insts[at].op.name == follower else alone
     if inst.op.base == "MEMBAR":
         at = _next(insts, first)
+        if at >= 0 and insts[at].op.name == _VIEW:
+            return [first, at]
         while at >= 0 and insts[at].op.base in _ERROR_BARRIERS:
             out.append(at)
             at = _next(insts, at)
@@ -91,8 +96,7 @@ def _members(insts: list[Inst], first: int) -> list[int]:
 def _next(insts: list[Inst], after: int, guarded: bool = False) -> int:
     """Index of the next instruction that a fence orders; -1 if it is guarded (unless that is allowed) or there is none in the block."""
     for k in range(after + 1, len(insts)):
-        op = insts[k].op
-        if op.flags & _FIXED and not _is_free(op):
+        if insts[k].op.flags & _FIXED and not _is_free(insts[k]):
             return k if guarded or insts[k].guard == PT else -1
     return -1
 
@@ -102,4 +106,4 @@ def _invalidates(inst: Inst) -> bool:
 
 
 def _accesses(inst: Inst) -> bool:
-    return inst.op.flags & (F_READ | F_WRITE) != 0 and not _is_free(inst.op)
+    return inst.op.flags & (F_READ | F_WRITE) != 0 and not _is_free(inst)

@@ -187,7 +187,20 @@ k.ptx --sw4915215=true -arch=sm_100
 k.ptx --abi-compile=no
 k.ptx --jobserver -split-compile=4 -Werror
 """
-"""Lines that end before any code is generated, one a line, in shell syntax."""
+"""Lines that end before any code is generated, one a line, in shell syntax.bad.ptx empty.ptx k.ptx
+empty.ptx k.ptx l.ptx
+l.ptx k.ptx extern.ptx
+t90.ptx --sw4915215 true
+t80.ptx -suppress-debug-info
+extern.ptx -suppress-debug-info -gno-tmem-access-check
+k.ptx --profile-options=x -mx
+k.ptx --ext-desc-string=x
+k.ptx --okey -1
+t80.ptx nosuch.ptx
+bad.ptx --sw200428197 true -sanitize memcheck -preserve-relocs
+k.ptx --fast-compile -astoolspatch
+k.ptx -regUsageLevel 20 --ptx-length 1 -dlcm x --abi-compile x --disable-smem-reservation true --sw1729687 true -maxrregcount 300 -maxntid 3 -func-maxrregcount 16 --ftrace-phase-after x --sw4915215 true -c --fast-compile -Werror
+"""
 
 ACCEPTED = """
 k.ptx
@@ -237,5 +250,15 @@ k.ptx --ftrace-phase-after=x
 k.ptx --sw1729687=true --sw200387803=true --sw4575628=true --blocks-are-clusters=true
 k.ptx --cloning=no -v
 k.ptx -opt-fp-atomics -make-errors-visible-at-exit -sanitize threadsteer
+k.ptx -Werror --ftrace-phase-after x
+k.ptx --fast-compile --split-compile 2
+k.ptx --opt-pointers
+k.ptx --set-texmode-raw true
+k.ptx -device-stack-protector true
+k.ptx -maxrregcount=archmax -v
+k.ptx -arch=lto_80 --sw1729687 true --sw200428197 true -preserve-relocs
+k.ptx -arch=sm_90 --sw4575628 true
+k.ptx --okey 0 --ptx-length 2 --sw200764156 true
+l.ptx -g -gno-tmem-access-check
 """
 """Lines that compile."""

@@ -12,6 +12,7 @@ import pytest
 from orias.cli.main import run
 from tests.cli.command_lines import FILES, HEAD
 from tests.nvtools import tool
+from tools.command_line.input_files import FILES as MORE_FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,10 +143,29 @@ def test_hostile_input_is_a_message(
         assert "Traceback" not in err and "Internal error" not in err and "fatal" in err
 
 
-def test_refused_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ptxas", "x.ptx", "-sanitize=memcheck"]) == 255
-    assert "Option '--sanitize' is not supported by Orias" in capsys.readouterr().err
-    assert run(["ptxas", "x.ptx", "--okey", "1"]) == 255
+def test_refused_options(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("k.ptx", "bad.ptx", "loc.ptx", "tex.ptx"):
+        text = MORE_FILES[name] if name in MORE_FILES else f"{MORE_FILES['k.ptx']}.global .texref t;\n"
+        (tmp_path / name).write_text(text)
+    # Inputs are checked first, as in ptxas.
+    assert run(["ptxas", "bad.ptx", "-sanitize=memcheck"]) == 255
+    assert "Unknown symbol" in capsys.readouterr().err
+    for option in (["-sanitize=memcheck"], ["-preserve-relocs"], ["--sw200428197=true"], ["--profile-options=a=b"]):
+        assert run(["ptxas", "k.ptx", *option]) == 255
+        assert "is not supported by Orias" in capsys.readouterr().err
+    # Where they change nothing they are no reason to refuse.
+    for line in (
+        ["k.ptx", "--opt-pointers"],
+        ["k.ptx", "--set-texmode-raw=true"],
+        ["loc.ptx", "-device-stack-protector=true"],
+        ["k.ptx", "-arch=compute_75", "-sanitize=memcheck"],
+    ):
+        assert run(["ptxas", *line]) == 0, line
+    assert run(["ptxas", "tex.ptx", "--set-texmode-raw=true"]) == 255
+    assert run(["ptxas", "loc.ptx", "-c", "-device-stack-protector=true"]) == 255
+    capsys.readouterr()
+    assert run(["ptxas", "k.ptx", "--okey", "1"]) == 255
     assert "Option '--okey' is not supported by Orias" in capsys.readouterr().err
 
 

@@ -172,3 +172,29 @@ def test_functions_that_are_not_copied(tmp_path: Path) -> None:
     data = np.array([21], dtype=np.uint32)
     sim.load(cubin.data).launch("b", 1, 1, [data])
     assert data[0] == 42
+
+
+def _spilling(calls: str) -> str:
+    """The body of a function that needs more than 24 registers."""
+    loads = " ".join(f"ld.volatile.global.u32 %r{n}, [%rd1+{4 * n}];" for n in range(1, 40))
+    stores = " ".join(f"st.volatile.global.u32 [%rd1+{4 * n}], %r{40 - n};" for n in range(1, 40))
+    return (
+        f"{{ .reg .b32 %r<40>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [p]; {loads} bar.sync 0; {stores} {calls} ret; }}\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["", "-c", "-g", "--cloning=no"])
+def test_order_of_functions_in_reports(option: str, tmp_path: Path) -> None:
+    """-v and -warn-spills name kernels and functions in the order of their sections, and the copies of functions by name."""
+    call = "{{ .param .u64 q; st.param.u64 [q], %rd1; call.uni {}, (q); }}"
+    text = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    text += "".join(f".func {name}(.param .u64 p) {_spilling('')}" for name in "gf")
+    for name, called in (("k1", "g"), ("k2", "gf")):
+        text += f".visible .entry {name}(.param .u64 p) {_spilling(' '.join(call.format(c) for c in called))}"
+    (tmp_path / "k.ptx").write_text(text)
+    arguments = ["-arch=sm_80", "-maxrregcount=24", "-v", "-warn-spills", *option.split(), "k.ptx"]
+    found = []
+    for command in ([tool("ptxas")], [sys.executable, "-m", "orias"]):
+        done = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        found.append(re.findall(r"(?:properties for |in function ')(\w+)", done.stderr))
+    assert found[0] == found[1] and len(found[0]) >= 8

@@ -366,6 +366,24 @@ def changes(before: bytes, after: bytes) -> list[str]:
     return [n for n in sorted(names) if instructions(before, n) != instructions(after, n)]
 
 
+UNCOMMON = [
+    (part.partition("\n")[0], part.partition("\n")[2])
+    for part in Path(__file__).with_name("data").joinpath("uncommon_capsules.txt").read_text().split("== ")[1:]
+]
+"""Kernels whose forms no program of ptxas showed or whose rules did not hold for their operands: what they are about, and their bodies."""
+
+
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+@pytest.mark.parametrize(("name", "body"), UNCOMMON, ids=[name for name, _ in UNCOMMON])
+def test_uncommon_forms(tmp_path: Path, name: str, body: str, arch: str) -> None:
+    """Instructions that had no rule have one at every level, and nvlink gives them back."""
+    head = ".visible .entry k(.param .u64 p, .param .u32 n) { .reg .b64 %a; .reg .b32 %q; ld.param.u64 %a,[p]; ld.param.u32 %q,[n];"
+    text = with_head(f"{head}\n{body}ret; }}\n", arch)
+    for opt in (0, 1, 3):
+        before = compiled(text, arch, "require", opt).data
+        assert changes(before, finalised(before, arch, tmp_path)) == [], (name, opt)
+
+
 def check_files(paths: list[Path], arch: str, folder: Path) -> tuple[int, list[str]]:
     """Number of corpus files with capsules that link, and functions that finalising changes."""
     linked, wrong = 0, []

@@ -90,9 +90,7 @@ def _interpreted(image: PtxImage, threads: list[int], launch: tuple[Any, ...]) -
             values: Values = {}
             for v in unit.function.regs:
                 row, bits, words = unit.rows[id(v)]
-                if v.vec > 1:
-                    continue
-                for k in range(words):
+                for k in range(words * v.vec):
                     value = int(m.P[row][t] if bits == 1 else m.R[row + k][t])
                     values.setdefault((v.name, k), set()).add(value & 0xFFFF if bits in (8, 16) else value)
             found[t].append(((unit.function.name, line), values))
@@ -161,8 +159,7 @@ def wrong_places(
             for name, word, register, first, end, _ in rows.get(function, ()):
                 if not first <= offset < end or (function, name) not in known[t]:
                     continue
-                number = register & 0xFFFFFF
-                value = int(m.P[number][t] if register >> 24 == 2 else m.R[number][t])
+                value = _held(m, t, register)
                 if name in narrow:
                     value &= 0xFFFF
                 allowed = {x for v in (before_it, after_it) for x in v.get((name, word), ())}
@@ -177,6 +174,15 @@ def wrong_places(
     with _watched(issue), suppress(_LostError):
         image.launch(*_at_equal_addresses(image, launch))
     return checked, wrong
+
+
+def _held(m: Machine, t: int, place: int) -> int:
+    """What a thread has in a place: a predicate, a register, or a word of its frame."""
+    kind, number = place >> 24, place & 0xFFFFFF
+    if kind == 7:
+        address = np.array([int(m.R[number >> 16][t]) + (number & 0xFFFF)], np.uint32)
+        return int(m.local.load(m.local.offsets(address, np.array([t]), 4, 4), 4)[0][0])
+    return int(m.P[number][t] if kind == 2 else m.R[number][t])
 
 
 class _LostError(Exception):

@@ -16,6 +16,7 @@ from orias.cubin.elf import ElfFile
 from orias.isa.operand import payload
 from orias.ptx.parser import parse
 from tests.nvtools import tool
+from tests.rotation import rotating
 
 PTX = Path(__file__).parent / "ptx"
 ARCHES = ("sm_80", "sm_90")
@@ -248,3 +249,44 @@ def test_a_value_is_found_until_something_else_is_in_its_register() -> None:
         if d is not None and d.op.base == "LDG":
             holders = [r[0] for r in rows if r[2] == 5 << 24 | payload(d.dst[0]) and r[3] <= at + 16 < r[4]]
             assert len(holders) == 1
+
+
+DYNAMIC = """.version 8.0
+.target {}
+.address_size 64
+.extern .shared .align 16 .b8 dyn[];
+.shared .b32 fixed[5];
+.func (.param .b32 r) f(.param .b32 a) {{
+.reg .b32 %r<8>;
+ld.param.u32 %r1, [a]; mov.u32 %r2, dyn; shl.b32 %r3, %r1, 2; add.u32 %r2, %r2, %r3;
+st.shared.u32 [%r2], %r1; st.shared.u32 [fixed+16], 5; ld.shared.u32 %r4, [%r2]; ld.shared.u32 %r5, [fixed+16];
+mad.lo.u32 %r4, %r5, 100, %r4; st.param.b32 [r], %r4; ret; }}
+{} {}"""
+DYNAMIC_KERNEL = """.visible .entry {0}(.param .u64 p) {{
+.reg .b64 %rd<4>; .reg .b32 %r<8>; {1}
+ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2; mov.u32 %r3, 0; {2}
+{{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call.uni (y), f, (x); ld.param.b32 %r2, [y]; }}
+{3} add.u32 %r2, %r2, %r3; st.global.u32 [%rd1], %r2; ret; }}
+"""
+
+
+@pytest.mark.parametrize("options", [{"debug": True}, {"cloning": False}])
+@pytest.mark.parametrize("arch", rotating(("sm_75", "sm_80", "sm_90", "sm_100a"), 2, "dynamic"))
+def test_dynamic_shared_memory_in_a_function(options: dict[str, bool], arch: str, tmp_path: Path) -> None:
+    """It begins at one address in all kernels, after the static variables of each, as with ptxas."""
+    own = ".shared .b32 own[7];", "st.shared.u32 [own+24], 7000;", "ld.shared.u32 %r3, [own+24];"
+    text = DYNAMIC.format(arch, DYNAMIC_KERNEL.format("k", "", "", ""), DYNAMIC_KERNEL.format("k2", *own))
+    ours = orias.compile(text, arch=arch, **options).data
+    (tmp_path / "k.ptx").write_text(text)
+    option = "-g" if "debug" in options else "--cloning=no"
+    command = [tool("ptxas"), f"-arch={arch}", option, str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
+    subprocess.run(command, check=True, capture_output=True)
+    theirs = (tmp_path / "k.cubin").read_bytes()
+    sizes = [{s.name: s.size for s in ElfFile(c).sections if "shared" in s.name and s.size} for c in (ours, theirs)]
+    if "debug" in options:
+        assert sizes[0] == sizes[1]
+    for cubin in (ours, theirs):
+        for kernel, more in (("k", 500), ("k2", 7500)):
+            out = np.zeros(32, np.uint32)
+            sim.load(cubin).launch(kernel, 1, 32, [out], shared=128)
+            assert out.tolist() == [more + n for n in range(32)]

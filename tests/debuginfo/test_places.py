@@ -117,3 +117,45 @@ def test_no_place_before_the_first_value() -> None:
     )
     assert not located(rows, "%c", first[3]) and located(rows, "%c", first[4])
     assert not located(rows, "%d", 0)
+
+
+MANY = 30
+SPILLED = (
+    "mov.u32 %b, %tid.x;\nmul.wide.u32 %d, %b, 4;\n.reg .b64 %e;\nld.param.u64 %e, [p];\nadd.u64 %d, %d, %e;\n"
+    + f".reg .b32 %r<{MANY}>;\n"
+    + "".join(f"ld.global.u32 %r{k}, [%d+{4 * k}];\n" for k in range(MANY))
+    + "mov.u32 %c, 0;\nL: add.u32 %c, %c, 1;\nadd.u32 %r3, %r3, %r7;\nmov.u32 %r5, %r4;\nsetp.lt.u32 %q, %c, 3;\n@%q bra L;\n"
+    + "".join(f"add.u32 %r{k}, %r{k}, %r{MANY - 1 - k};\n" for k in range(MANY))
+    + "".join(f"st.global.u32 [%d+{4 * k}], %r{k};\n" for k in range(MANY))
+    + "ret;"
+)
+
+
+@pytest.mark.parametrize("arch", rotating(ARCHES, 1, "spilled"))
+def test_spilled_values_have_places_in_the_frame(arch: str) -> None:
+    text = KERNEL.format(SPILLED).replace("sm_80", arch)
+    cubin = orias.compile(text, arch=arch, debug=True, maxrregcount=24, self_check=True)
+    assert cubin.kernels["k"].spill_stores > 0
+    rows = tables(cubin.data)["k"]
+    assert {name for name, *_ in rows} >= {f"%r{k}" for k in range(MANY)}
+    assert sum(r[2] >> 16 == 0x701 for r in rows) >= 10
+    checked, wrong = wrong_places(cubin.data, text, arch, ("k", 1, 32, [np.arange(99, dtype=np.int32)]), [0, 7])
+    assert wrong == [] and checked > 2000
+
+
+VECTORS = (
+    ".reg .v4 .f32 %v;\n.reg .v2 .u64 %w;\n.reg .v4 .b16 %h;\nld.param.u64 %d, [p];\nld.global.v4.f32 %v, [%d];\n"
+    "ld.global.v2.u64 %w, [%d+16];\nld.global.v4.b16 %h, [%d+32];\nadd.f32 %v.y, %v.z, %v.w;\nadd.u64 %w.y, %w.x, 5;\n"
+    "mov.b16 %h.x, %h.w;\nst.global.v4.f32 [%d+48], %v;\nst.global.v2.u64 [%d+64], %w;\nst.global.v4.b16 [%d+80], %h;\nret;"
+)
+
+
+@pytest.mark.parametrize("arch", rotating(ARCHES, 1, "vectors"))
+def test_elements_of_vector_registers_have_places(arch: str) -> None:
+    """Words count from the first element, and the type has a mark for 2 or 4 elements, as in the tables of ptxas."""
+    text = KERNEL.format(VECTORS).replace("sm_80", arch)
+    cubin = orias.compile(text, arch=arch, debug=True, self_check=True).data
+    found = {(r[0], r[1], r[5]) for r in tables(cubin)["k"] if r[0] in ("%v", "%w", "%h")}
+    assert found == {(n, k, t) for n, t in (("%v", 0x8E), ("%w", 0x47), ("%h", 0x81)) for k in range(4)}
+    checked, wrong = wrong_places(cubin, text, arch, ("k", 1, 32, [np.arange(99, dtype=np.int32)]), [0, 7])
+    assert wrong == [] and checked > 200

@@ -130,7 +130,7 @@ def unknown(text: str, facts: set[str]) -> list[str]:
                 found.append(key)
             for value in term.values:
                 known = value in VALUES or is_shape(value) or key in NUMBERS or value in SETS or key in ("n", "slot")
-                if not known and not (key[0] == "v" and value.isdigit()):
+                if not known and not (key[0] in "uv" and value.isdigit()):
                     found.append(f"{key}={value}")
         for result in rule.results:
             found += [k for k in re.findall(r"\{([^}]*)\}", result) if k.removesuffix(".tail") not in facts]

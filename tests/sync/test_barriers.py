@@ -469,3 +469,28 @@ def test_the_sides_of_a_branch_wait_for_each_other(level: int, arch: str, tmp_pa
         out = np.zeros(32, np.uint32)
         sim.load(cubin).launch("k", 1, 32, [out])
         assert out.tolist() == want
+
+
+TOGETHER = (
+    SIDES.split("    setp.gt.u32", maxsplit=1)[0].replace("words[32]", "words[33]")
+    + """\
+    ld.global.u32 %r5, [%rd1];
+    st.shared.u32 [%r2], %r5;
+    bar.warp.sync -1;
+    ld.shared.u32 %r6, [%r2+4];
+    st.global.u32 [%rd1], %r6;
+    ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "whole warp"))
+def test_a_barrier_of_the_whole_warp_orders_memory(arch: str) -> None:
+    """The load is of another thread's word, so no address keeps it after the store once the WARPSYNC is gone."""
+    np = pytest.importorskip("numpy")
+    sim = pytest.importorskip("orias.sim")
+    out = np.arange(100, 132, dtype=np.uint32)
+    cubin = orias.compile(TOGETHER.replace("sm_75", arch), arch=arch).data
+    sim.load(cubin).launch("k", 1, 32, [out])
+    assert out.tolist()[:31] == [101 + n for n in range(31)]

@@ -6,6 +6,7 @@ from orias.cubin.capsule.capsule_rules import RULES_PATH, Rules, use_rules
 from tests.cubin.test_capsule_writer import SIMPLE, compiled, with_head
 from tools.capsules.campaign import Campaign, differences
 from tools.capsules.candidates import add_candidates, signature_of, spellings, variants, with_lines
+from tools.capsules.heads import heads
 
 TABLE = ["FMNMX R | R R P=7\tsame", "FMNMX R | R U P=7\thead 4117100a", "FADD R | R R\tsame", "EXIT | P\tsame"]
 
@@ -31,6 +32,19 @@ def test_candidates(tmp_path: Path) -> None:
     finally:
         use_rules(Rules(lines))
     assert added == ["FMNMX R | R R P=7\tsame", "FMNMX R | R R P=15\tsame"]
+
+
+def test_heads(tmp_path: Path) -> None:
+    """The form of a matrix of shared memory at an address with a uniform register; its neighbour drops that register."""
+    signature = "LDSM.16.M88.4 R | - R U I"
+    try:
+        found = dict(heads(signature, 0x5B, 2, "sm_100", 4, tmp_path))
+    finally:
+        use_rules(Rules(Path(RULES_PATH).read_text().splitlines()))
+    assert [head for head, why in found.items() if not why] == ["425b0206"]
+    assert "[R" in found["425b0006"]
+    assert "UR" not in found["425b0006"]
+    assert f"{signature}\thead 425b0206" in Path(RULES_PATH).read_text().splitlines()
 
 
 def test_campaign(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 python -m tools.command_line.compare_lines [--hand] [--file FILE] [--random N] [--seed S] [--show K] [LINE ...]
 
 ``--hand`` takes the lines of `hand_written_lines.txt` and of the tests, ``--random`` lines of the generator.  Times, register
-counts and our own help and version text are not compared.  A file is compared whole, a cubin only as there.
+counts and our own help and version text are not compared, nor lines that end ptxas by a signal.  A file is compared whole, a cubin only as there.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from tools.command_line.random_lines import random_line
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 60
+_SIGNALS = (-11, -8, -6)
+"""Exit codes of ptxas that are no answer, but the signals of a crash."""
 _TEXTS = {"$K": FILES["k.ptx"], "$F": FILES["f.ptx"], "$B": FILES["bad.ptx"]}
 _BLIND = (
     (re.compile(r',\{"args":\{"name":"[^"]*"\},"cat":"phase",[^}]*\}'), ""),
@@ -79,6 +81,7 @@ def ours(arguments: list[str], folder: Path) -> Result:
         child = os.fork()
         if child == 0:
             os.chdir(folder)
+            os.environ["ORIAS_PTXAS_RELEASE"] = "13.0"
             for number, path in enumerate([Path(os.devnull), *paths]):
                 os.dup2(os.open(path, (os.O_RDWR | os.O_CREAT) if number else os.O_RDONLY), number)
             sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
@@ -130,11 +133,11 @@ def main() -> int:
     for line in lines:
         arguments = [_TEXTS.get(word, word) for word in line]
         x, y = once(theirs, arguments), once(ours, arguments)
-        what = difference(x, y)
+        what = "ptxas ended by a signal" if x[0] in _SIGNALS else difference(x, y)
         counts[what or "equal"] += 1
         if "Internal error in Orias" in y[2] or "Traceback" in y[2]:
             counts["internal error of Orias"] += 1
-        if what and sum(counts.values()) - counts["equal"] <= a.show:
+        if what and x[0] not in _SIGNALS and sum(counts.values()) - counts["equal"] <= a.show:
             print(f"=== {what}: {shlex.join(line)}")
             print(
                 f"  ptxas {x[0]}\n{x[1]}{x[2]}  {x[3] if x[3] != y[3] else ''}\n  orias {y[0]}\n{y[1]}{y[2]}  {y[3] if x[3] != y[3] else ''}"

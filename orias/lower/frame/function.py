@@ -60,6 +60,9 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     ctx.ssa.finish(fn.blocks)
     if ctx.ssa.names is not None:
         variables = {v.index * 8: (v.name, v.type) for v in f.regs if v.vec == 1}
+        for v in f.regs:
+            if v.vec > 1:
+                variables.update({v.index * 8 + 1 + k: (f"{v.name}.{k}", f"v{v.vec}.{v.type}") for k in range(v.vec)})
         for value, keys in ctx.ssa.names.items():
             fn.names[value] = [variables[key] for key in keys if key in variables]
         for line, assigned in state.assigned.items():

@@ -38,6 +38,7 @@ class ModuleLower:
         "_bank4",
         "_common_shared",
         "_common_size",
+        "_dynamic_start",
         "_const_offsets",
         "_facts",
         "_helper_count",
@@ -64,12 +65,16 @@ class ModuleLower:
         self._const_offsets: dict[Var, int] = {}
         self._common_shared: dict[Var, int] = {}
         self._common_size: int = 0
+        self._dynamic_start: int = 0
+        """Where dynamic shared memory begins in all kernels, if functions with sections of their own use it."""
         self._used: set[Var] = set()
         self._facts: dict[str, Facts] = {}
         self._pointed: list[Function] = []
         self.pointer: dict[str, int] = {}
         """Numbers that stand for addresses of functions, by name; empty where addresses are real addresses or offsets."""
         self._symbols: dict[Var, str] = _local_symbols(module)
+        if options.debug and not options.relocatable:
+            self._symbols.update(_debug_symbols(module))
         self._helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.kernel: Kernel
@@ -361,15 +366,35 @@ class ModuleLower:
         for f in self.ast.functions:
             if f.body is not None and not f.entry:
                 used |= self.facts(f).shared
-        for v in (v for v in self._module_vars() if v in used):
-            if v.size == 0:
-                raise Unsupported(
-                    f"Dynamic shared memory '{v.name}' in a function is not supported with -g yet", v.line
-                )
+        entries = [f for f in self.ast.functions if f.body is not None and f.entry]
+        named = set(used)
+        if self.options.debug:
+            # Debug information names it, whatever uses it.
+            for f in entries:
+                named |= self.facts(f).shared
+        dynamic = [v for v in self._module_vars() if v in named and v.size == 0]
+        for v in (v for v in self._module_vars() if v in used and v.size):
             top = data_layout.align_up(top, data_layout.var_align(v))
             self._common_shared[v] = top
             top += v.size
         self._common_size = top
+        if not dynamic:
+            return
+        # One address for all kernels that use it: after the static variables of each.
+        for f in entries:
+            if self._uses_dynamic(f):
+                mine = self.facts(f).shared
+                own = [v for v in [*f.variables, *self.ast.variables] if v in mine and v not in self._common_shared]
+                at = self._common_size
+                for v in own:
+                    at = data_layout.align_up(at, data_layout.var_align(v)) + v.size
+                top = max(top, at)
+        self._dynamic_start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
+        self._common_shared.update(dict.fromkeys(dynamic, self._dynamic_start))
+
+    def _uses_dynamic(self, f: Function) -> bool:
+        """Whether a kernel, or a function that it may call, uses dynamic shared memory."""
+        return any(v.size == 0 for g in [f, *self._reach(f)] for v in self.facts(g).shared)
 
     def _layout_shared(self, f: Function, reached: list[Function]) -> None:
         used: set[Var] = set()
@@ -398,6 +423,8 @@ class ModuleLower:
             out.offset = top
             kernel.shared.append(out)
             top += v.size
+        if self._dynamic_start and self._uses_dynamic(f):
+            top = self._dynamic_start
         kernel.shared_size = top
         if dynamic:
             start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
@@ -444,7 +471,7 @@ class ModuleLower:
             self._used.add(var)
             if any(a.startswith("unified") for a in var.attributes):
                 raise ctx.unsupported(f"The address of '{var.name}'")
-            if self.options.linked:
+            if self.options.names_globals:
                 return self._symbol(ctx, self.symbol(var), addend)
             base = ctx.b.copy(const(4, self.slot(self.symbol(var))), 2)
             return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
@@ -607,6 +634,19 @@ def _local_symbols(module: Module) -> dict[Var, str]:
                 again = count.get(symbol, 0)
                 count[symbol] = again + 1
                 out[v] = f"{symbol}${again}" if again else symbol
+    return out
+
+
+def _debug_symbols(module: Module) -> dict[Var, str]:
+    """Symbols of shared variables that functions of a whole program declare, with -g: the name; of a second one ``name.1``."""
+    out: dict[Var, str] = {}
+    count: dict[str, int] = {v.name: 1 for v in module.variables}
+    for f in module.functions:
+        for v in f.variables:
+            if v.space == "shared" and v.linkage == "":
+                again = count.get(v.name, 0)
+                count[v.name] = again + 1
+                out[v] = f"{v.name}.{again}" if again else v.name
     return out
 
 

@@ -37,6 +37,11 @@ class LowerOptions:
         """True if a linker gives global variables and undefined functions their addresses."""
         return self.relocatable or self.extensible
 
+    @property
+    def names_globals(self) -> bool:
+        """True if code has the addresses of global variables from relocations, not from the table in bank 4."""
+        return self.own_sections or self.extensible
+
 
 @final
 class Kernel:

@@ -76,7 +76,11 @@ def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
 
 @lowers("bar.warp.sync", "bar.warp", types="any")
 def lower_bar_warp(ctx: "Ctx", i: Instr) -> None:
-    """bar.warp.sync: WARPSYNC, which also orders memory accesses among the members."""
+    """bar.warp.sync: WARPSYNC, which also orders memory accesses among the members.
+
+    Where the warp is together anyway, the NOP before it does (orias.passes.convergence).
+    """
+    ctx.b.emit("NOP", [], [], ctx.guard)
     warpsync(ctx, ctx.src(i.ops[0], "b32"))
 
 
@@ -96,7 +100,10 @@ def lower_cluster_barrier(ctx: "Ctx", i: Instr) -> None:
         clustered, single = ctx.new_block(), ctx.new_block()
         ctx.branch(p, clustered, single)
         ctx.start(single)
-        if not arrive:
+        if arrive:
+            # Tools look for a barrier of the warp here (orias.output.warp_records).
+            ctx.b.emit("NOP", [], [])
+        else:
             ctx.b.emit("BAR.SYNC.DEFER_BLOCKING", [], [imm(0)])
         ctx.jump(join)
         ctx.start(clustered)
