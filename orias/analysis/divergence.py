@@ -123,19 +123,31 @@ def exit_edges(fn: Func) -> frozenset[tuple[int, int]]:
         if len(b.succs) < 2:
             continue
         cuts: list[tuple[int, int]] = []
+        others = _beside(b, reach)
         for s in b.succs:
             mine = reach[s.id]
-            others = 0
-            for t in b.succs:
-                if t is not s:
-                    others |= reach[t.id]
-            if not mine & (others | stays | bit[b.id]):
+            if not mine & (others[s.id] | stays | bit[b.id]):
                 cuts.append((mine.bit_count(), s.id))
         if len(cuts) == len(b.succs):
             cuts.sort()
             cuts.pop()
         out.update((b.id, s) for _, s in cuts)
     return frozenset(out)
+
+
+def _beside(b: Block, reach: dict[int, int]) -> dict[int, int]:
+    """For each successor of a block, by id, what the others reach."""
+    distinct = list({s.id: 0 for s in b.succs})
+    out: dict[int, int] = {}
+    before = 0
+    for ident in distinct:
+        out[ident] = before
+        before |= reach[ident]
+    after = 0
+    for ident in reversed(distinct):
+        out[ident] |= after
+        after |= reach[ident]
+    return out
 
 
 def divergence(fn: Func) -> Divergence:

@@ -70,8 +70,9 @@ def make_jump_tables(fn: Func) -> bool:
         if b.id in done:
             continue
         chain = _chain(values, kept, b)
+        # A chain that makes no table is not tried from its second test on: that would take the square of its length.
+        done.update(t.block.id for t in chain)
         if len(chain) >= least and _make_table(fn, chain):
-            done.update(t.block.id for t in chain)
             changed = True
     return changed
 
@@ -139,15 +140,15 @@ def _make_table(fn: Func, chain: list[_Test]) -> bool:
         return False
     head = chain[0].block
     table = fn.new_block()
-    targets: list[Block] = [end]
+    places: dict[Block, int] = {end: 0}
     fn.enter_like(end, table, chain[-1].block)
     fn.enter_like(end, head, chain[-1].block)
     for t in arms.values():
-        if t.equal not in targets:
-            targets.append(t.equal)
+        if t.equal not in places:
+            places[t.equal] = len(places)
             fn.enter_like(t.equal, table, t.block)
-    table.succs = targets
-    picks = [targets.index(arms[low + k & _MASK].equal) if low + k & _MASK in arms else 0 for k in range(size)]
+    table.succs = list(places)
+    picks = [places[arms[low + k & _MASK].equal] if low + k & _MASK in arms else 0 for k in range(size)]
     # The edges and blocks of the chain go, the tests of the head with them.
     for block, source in edges:
         k = block.preds.index(source)
@@ -156,8 +157,8 @@ def _make_table(fn: Func, chain: list[_Test]) -> bool:
             if inst.op is not OP_PHI:
                 break
             inst.src.pop(k)
-    for t in chain[1:]:
-        fn.blocks.remove(t.block)
+    gone = {t.block.id for t in chain[1:]}
+    fn.blocks = [b for b in fn.blocks if b.id not in gone]
     loc = head.insts[-1].loc
     head.insts.pop()
     value = chain[0].value

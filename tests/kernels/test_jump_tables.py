@@ -5,6 +5,7 @@ import pytest
 
 import orias
 from orias.sim.core.image import load
+from tests.effort import lines_executed
 
 CONSTANTS = [3, 1, 0, 7, 5, 9, 12, 2, -4]
 THREADS = 64
@@ -64,3 +65,26 @@ def test_values(arch: str, least: int) -> None:
     buffer = np.zeros(THREADS, np.float64)
     load(cubin.data).launch("k", (1,), (THREADS,), [buffer, np.uint32(TURNS)])
     assert buffer.tolist() == expected()
+
+
+def comparisons(constants: list[int]) -> str:
+    """A kernel that goes to one of as many blocks by comparing its argument with constants."""
+    tests = [f"setp.eq.s32 %q, %n, {c}; @%q bra L{k};" for k, c in enumerate(constants)]
+    arms = [f"L{k}: st.global.u32 [%p], {7 * k + 1}; bra.uni end;" for k in range(len(constants))]
+    return "\n".join([
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n) {",
+        ".reg .pred %q; .reg .b32 %n; .reg .b64 %p; ld.param.u64 %p, [p]; ld.param.u32 %n, [n];",
+        *tests, "bra.uni end;", *arms, "end: ret; }",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(("apart", "last"), [(1, "LateExpandSyncInstructions"), (1_000_003, "DoSwitchOptFirst")])
+def test_effort_grows_with_the_chain(apart: int, last: str) -> None:
+    """Four times the chain, which becomes a table or is too sparse for one, must not take much more than four times the work."""
+
+    def cost(count: int) -> int:
+        text = comparisons([apart * k for k in range(count)])
+        return lines_executed(lambda: orias.compile(text, arch="sm_80", stop_after=last))
+
+    cost(20)
+    assert cost(1200) <= 5 * cost(300)
