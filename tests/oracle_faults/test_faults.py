@@ -85,6 +85,14 @@ def all_ones_if_large(x: int) -> int:
     return 0xFFFFFFFF if x >> 32 > 127 else x & 0xFFFFFFFF
 
 
+def clamped_sum(x: int) -> int:
+    """The bits of max(min(a + b, 1), 0) of the halves as f32, where a NaN loses to the other operand of min."""
+    a, b = struct.unpack("<2f", x.to_bytes(8, "little"))
+    total = a + b
+    clamped = 1.0 if total != total else max(min(total, 1.0), 0.0)
+    return int.from_bytes(struct.pack("<f", clamped), "little")
+
+
 WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("bfe_position.ptx", "sm_75", 32, lambda x: -1 if x >> 31 & 1 else 0),
     ("bfe_position.ptx", "sm_80", 32, lambda x: -1 if x >> 31 & 1 else 0),
@@ -118,6 +126,9 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("packed_product.ptx", "sm_110", 32, lambda x: 0x33800000 if x & 1 else 0x3F801000),
     ("packed_product.ptx", "sm_120", 32, lambda x: 0x33800000 if x & 1 else 0x3F801000),
+    ("clamp_sum.ptx", "sm_75", 32, clamped_sum),
+    ("clamp_sum.ptx", "sm_90", 32, clamped_sum),
+    ("clamp_sum.ptx", "sm_120", 32, clamped_sum),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),
     ("minmax_same.ptx", "sm_90", 32, canonical_half),
 ]

@@ -185,6 +185,12 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
         (re.compile(r"(?P<head>" + _G + r"(?:min|max)\.[\w.]*f16 %\w+,)\s*(?P<x>%\w+),\s*(?P=x);"), _other_name),
         (re.compile(r"(?P<head>" + _G + r"(?:min|max)\.[\w.]*f16x2 %\w+,)\s*(?P<x>%\w+),\s*(?P=x);"), _other_pair),
     ],
+    "clamp_sum": [
+        (
+            re.compile(r"(?P<head>" + _G + r"max(?:\.ftz)?\.f32 %\w+,\s*)(?P<x>%\w+)(?P<tail>,\s*0f00000000)\s*;"),
+            _hidden,
+        )
+    ],
     "add_rotate, sub_rotate": [
         (re.compile(r"(?P<head>" + _G + r"sh[lr]\.[bus]64 %\w+,\s*[^,;]+,\s*)(?P<x>\d+)(?P<tail>)\s*;"), _hidden)
     ],
