@@ -7,7 +7,7 @@ from typing import Any, Final, final
 from orias.analysis.liveness import liveness
 from orias.ori.ir import Block, Func, Inst
 from orias.ori.text import inst_text
-from orias.passes.remat import most_words
+from orias.passes.remat import words_needed
 
 _LIVENESS_BLOCKS: Final = 4000
 """Blocks up to which live words are counted after each phase."""
@@ -48,7 +48,7 @@ class FunctionHistory:
             entry["lines"] = _runs(now)
             if fn.state in ("ssa", "virtual") and len(fn.blocks) <= _LIVENESS_BLOCKS:
                 lv = liveness(fn)
-                entry["live_words"] = max(most_words(fn, b, lv) for b in fn.blocks)
+                entry["live_words"] = max(words_needed(fn, lv).values())
         self.phases.append(entry)
         self._last = now
         self.final = [(i.uid, i.loc) for b in fn.blocks for i in b.insts]

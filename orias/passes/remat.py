@@ -44,7 +44,7 @@ def relieve_peaks(fn: Func) -> bool:
         return False
     for _ in range(fn.knobs.remat_peaks):
         lv = liveness(fn)
-        needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
+        needs = words_needed(fn, lv)
         top = max(needs.values())
         left = [
             b for b in fn.blocks if b.id not in done and needs[b.id] > max(FREE_WORDS, top - fn.knobs.remat_peak_slack)
@@ -62,11 +62,24 @@ def needs_many_registers(fn: Func) -> bool:
     if len(fn.blocks) < 2:
         return False
     lv = liveness(fn)
-    return any(most_words(fn, b, lv) > FREE_WORDS for b in fn.blocks)
+    return any(n > FREE_WORDS for n in words_needed(fn, lv).values())
 
 
-def most_words(fn: Func, b: Block, lv: Liveness) -> int:
-    """Most words of R registers live at once in a block; what lives through a call is kept out of the callee's registers."""
+def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
+    """Most words of R registers live at once in each block, by id.
+
+    What lives through a call is kept out of the callee's registers, but for constants: the allocator reads them again
+    after it (``regalloc.spill.across_calls``).
+    """
+    constants = 0
+    if fn.calls:
+        for inst in fn.insts():
+            if inst.op is OP_COPY and _is_free(inst):
+                constants |= reg_bit(inst.dst[0])
+    return {b.id: _most_words(fn, b, lv, constants) for b in fn.blocks}
+
+
+def _most_words(fn: Func, b: Block, lv: Liveness, constants: int) -> int:
     live = lv.live_out[b.id]
     now = top = _words(fn, live)
     for inst in reversed(b.insts):
@@ -74,10 +87,10 @@ def most_words(fn: Func, b: Block, lv: Liveness) -> int:
             break
         gone = def_mask(inst) & live
         live ^= gone
+        if inst.op.flags & F_CALL and inst.uid in fn.calls:
+            top = max(top, _words(fn, live & ~constants) + fn.calls[inst.uid].clobber_r.bit_count())
         born = use_mask(inst) & ~live
         live |= born
-        if inst.op.flags & F_CALL and inst.uid in fn.calls:
-            top = max(top, now - _words(fn, gone) + fn.calls[inst.uid].clobber_r.bit_count())
         if gone or born:
             now += _words(fn, born) - _words(fn, gone)
             top = max(top, now)

@@ -49,7 +49,7 @@ from orias.isa.operand import (
 )
 from orias.ori.decisions import UNIFORM, Decision
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
-from orias.passes.remat import most_words
+from orias.passes.remat import words_needed
 from orias.passes.uniform_operands import fold_bases, take_uniform
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
@@ -72,7 +72,7 @@ def compute_uniformly(fn: Func) -> bool:
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.urf_max_inst:
         return False
     lv = liveness(fn)
-    needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
+    needs = words_needed(fn, lv)
     top = max(needs.values())
     if top <= FREE_WORDS:
         return fn.target.has(features.UNIFORM_BRANCHES) and _Chains(fn, lv, set()).run()
