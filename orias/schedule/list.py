@@ -49,6 +49,7 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
     if plan.sink:
         _sink_all(fn, lv, lat)
     limit = min(plan.words, fn.max_regs - fn.knobs.sched_reg_reserve)
+    meetings = _Meetings()
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
         arrivals.enter(b)
@@ -57,7 +58,8 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
         after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
         for first, last in pieces:
             piece = b.insts[first:last]
-            order = _Virtual(fn, b, piece, _following(fn, b, last), after[last], limit, lat, whole).run(arrivals)
+            following = _following(fn, b, last)
+            order = _Virtual(fn, b, piece, following, after[last], limit, lat, whole, meetings).run(arrivals)
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
 
@@ -126,18 +128,19 @@ def _free_words(fn: Func) -> int:
 def _sink_all(fn: Func, lv: Liveness, lat: Latency) -> None:
     """Give the blocks that need more registers than are free an order that needs fewer."""
     free = _free_words(fn)
+    meetings = _Meetings()
     for b in fn.blocks:
         if _pressure(fn, b, lv) > free:
-            _sink(fn, b, lv, lat)
+            _sink(fn, b, lv, lat, meetings)
 
 
-def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
+def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency, meetings: "_Meetings") -> None:
     """Give the pieces of a block with high pressure an order that needs fewer registers."""
     whole = is_whole(fn, b)
     pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 2]
     after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
     for first, last in pieces:
-        node = _Virtual(fn, b, b.insts[first:last], [], after[last], 0, lat, whole)
+        node = _Virtual(fn, b, b.insts[first:last], [], after[last], 0, lat, whole, meetings)
         reads = [[s for s, _ in x.reads] for x in node.nodes]
         writes = [x.writes for x in node.nodes]
         order = few_registers(Piece(fn, node.graph, reads, writes, after[last]))
@@ -354,6 +357,39 @@ class _Node:
 
 
 @final
+class _Meetings:
+    """What the phis of a function name, found once for all blocks before them."""
+
+    __slots__ = ("_edges", "_named")
+
+    def __init__(self) -> None:
+        self._edges: Final[dict[int, dict[int, list[int]]]] = {}
+        self._named: Final[dict[int, dict[int, list[int]]]] = {}
+
+    def edges(self, target: Block, b: Block) -> list[int]:
+        """The places of a block among the predecessors of another."""
+        found = self._edges.get(target.id)
+        if found is None:
+            found = self._edges[target.id] = {}
+            for j, p in enumerate(target.preds):
+                found.setdefault(p.id, []).append(j)
+        return found.get(b.id, [])
+
+    def others(self, phi: Inst, j: int, among: dict[int, list[int]]) -> list[int]:
+        """Those of some registers that a phi names whole, as its result or on another edge than `j`, in its order."""
+        named = self._named.get(phi.uid)
+        if named is None:
+            named = self._named[phi.uid] = {}
+            for i, o in enumerate([*phi.src, phi.dst[0]]):
+                if is_vreg(o) and not lane_of(o):
+                    named.setdefault(vreg(o), []).append(i)
+        small, large = (named, among) if len(named) < len(among) else (among, named)
+        found = [(named[v], v) for v in small if v in large and named[v] != [j]]
+        found.sort()
+        return [v for _, v in found]
+
+
+@final
 class _Virtual:
     """The scheduler of one piece before allocation, which also limits register pressure."""
 
@@ -375,7 +411,7 @@ class _Virtual:
 
     def __init__(
         self, fn: Func, b: Block, piece: list[Inst], following: list[Inst], live_after: int, limit: int, lat: Latency,
-        whole: bool,
+        whole: bool, meetings: _Meetings,
     ) -> None:  # fmt: skip
         self.fn: Func = fn
         self.lat: Latency = lat
@@ -404,9 +440,9 @@ class _Virtual:
         self.need: list[int] = self._need()
         """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
         self.placed: bytearray = bytearray(len(piece))
-        self._keep_coalescing(b, piece)
+        self._keep_coalescing(b, piece, meetings)
 
-    def _keep_coalescing(self, b: Block, piece: list[Inst]) -> None:
+    def _keep_coalescing(self, b: Block, piece: list[Inst], meetings: _Meetings) -> None:
         """Where a value replaces another one in the same register, keep the reads of the old value before the new one.
 
         This concerns the ``old`` value of a guarded instruction, and a phi of a successor whose new value is computed
@@ -421,15 +457,12 @@ class _Virtual:
             if inst.old != K_NONE and is_vreg(inst.old):
                 new.append((vreg(inst.old), 0, self.fn.vwidth[vreg(inst.old)], k))
         for target in b.succs:
-            for j, p in enumerate(target.preds):
-                if p is not b:
-                    continue
+            for j in meetings.edges(target, b):
                 for inst in target.insts:
                     if inst.op is not OP_PHI:
                         break
-                    for i, o in enumerate([*inst.src, inst.dst[0]]):
-                        old = vreg(o) if i != j and is_vreg(o) and not lane_of(o) else -1
-                        if old in self.users and not self.needed_after >> old & 1:
+                    for old in meetings.others(inst, j, self.users):
+                        if not self.needed_after >> old & 1:
                             self._add_makers(new, piece, made, inst.src[j], old, 0, self.fn.vwidth[old])
         for old, at, count, k in new:
             users = [u for u in self.users.get(old, ()) if self._reads_words(piece[u], old, at, count)]

@@ -14,6 +14,7 @@ from orias.ori.text import dump, parse
 from orias.ori.verify import verify
 from orias.schedule.list import _pressure, schedule_physical, schedule_virtual
 from orias.schedule.scheduling import post_ra
+from tests.effort import lines_executed
 from tests.schedule.test_scoreboard import random_function
 
 
@@ -252,3 +253,22 @@ def test_pressure_stays_within_reason() -> None:
             live |= 1 << payload(i.guard)
         top = max(top, live.bit_count())
     assert top <= 7
+
+
+def test_effort_grows_with_the_arms_of_a_switch() -> None:
+    """Four times the blocks before one with a phi must not take much more than four times the work."""
+
+    def cost(count: int) -> int:
+        arms = "".join(
+            f"b{k}: -> b{count + 1}\n  v{300 + k}:R = IADD3 v256, 0x{k:x}, RZ\n" for k in range(1, count + 1)
+        )
+        text = (
+            ".func k sm_80 entry ssa\nb0: -> " + " ".join(f"b{k}" for k in range(1, count + 1))
+            + f"\n  v256:R = S2R SR_TID.X\n{arms}b{count + 1}:\n  v257:R = phi "
+            + ", ".join(f"v{300 + k}" for k in range(1, count + 1)) + "\n  EXIT\n"
+        )  # fmt: skip
+        fn = parse(text)
+        return lines_executed(lambda: schedule_virtual(fn))
+
+    cost(20)
+    assert cost(1200) <= 5 * cost(300)
