@@ -70,7 +70,7 @@ def test_each_ptx_instruction_has_code(name: str, arch: str = "sm_80") -> None:
         assert {line for line in wanted if (f".text.{f.name}", line) not in found} == set()
 
 
-KERNEL = """.version 8.0
+KERNEL = """.version 8.7
 .target sm_80
 .address_size 64
 .visible .entry k(.param .u64 p) {{
