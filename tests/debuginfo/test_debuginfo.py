@@ -251,7 +251,7 @@ def test_a_value_is_found_until_something_else_is_in_its_register() -> None:
             assert len(holders) == 1
 
 
-DYNAMIC = """.version 8.0
+DYNAMIC = """.version 8.7
 .target {}
 .address_size 64
 .extern .shared .align 16 .b8 dyn[];
