@@ -137,7 +137,7 @@ def exit_edges(fn: Func) -> frozenset[tuple[int, int]]:
 
 def _beside(b: Block, reach: dict[int, int]) -> dict[int, int]:
     """For each successor of a block, by id, what the others reach."""
-    distinct = list({s.id: 0 for s in b.succs})
+    distinct = list(dict.fromkeys([s.id for s in b.succs]))
     out: dict[int, int] = {}
     before = 0
     for ident in distinct:

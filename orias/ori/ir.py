@@ -104,6 +104,14 @@ class Block:
         self.cold: bool = False
         self.no_unroll: bool = False
 
+    def drop_pred(self, k: int) -> None:
+        """Remove the predecessor at place `k`, with what the phis take from it (its ``succs`` is not touched)."""
+        self.preds.pop(k)
+        for inst in self.insts:
+            if inst.op is not OP_PHI:
+                break
+            inst.src.pop(k)
+
     def terminator(self) -> Inst | None:
         """The branch, exit or return that ends the block, if any."""
         if self.insts and self.insts[-1].is_terminator():

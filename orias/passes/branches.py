@@ -68,12 +68,7 @@ def _fold_constant(fn: Func) -> bool:
 def _drop_edge(b: Block, k: int) -> None:
     """Remove the edge to succs[k], with the phi operands it carries."""
     s = b.succs.pop(k)
-    j = s.preds.index(b)
-    s.preds.pop(j)
-    for inst in s.insts:
-        if inst.op is not OP_PHI:
-            break
-        inst.src.pop(j)
+    s.drop_pred(s.preds.index(b))
 
 
 def label_targets(fn: Func) -> set[int]:

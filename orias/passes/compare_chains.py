@@ -151,12 +151,7 @@ def _make_table(fn: Func, chain: list[_Test]) -> bool:
     picks = [places[arms[low + k & _MASK].equal] if low + k & _MASK in arms else 0 for k in range(size)]
     # The edges and blocks of the chain go, the tests of the head with them.
     for block, source in edges:
-        k = block.preds.index(source)
-        block.preds.pop(k)
-        for inst in block.insts:
-            if inst.op is not OP_PHI:
-                break
-            inst.src.pop(k)
+        block.drop_pred(block.preds.index(source))
     gone = {t.block.id for t in chain[1:]}
     fn.blocks = [b for b in fn.blocks if b.id not in gone]
     loc = head.insts[-1].loc

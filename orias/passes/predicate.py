@@ -174,8 +174,7 @@ def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd,
         if phi.op is not OP_PHI:
             break
         phi.src[kb] = _select(fn, b, guard, phi.src[ka], phi.src[kb], phi, t.loc)
-        phi.src.pop(ka)
-    join.preds.pop(ka)
+    join.drop_pred(ka)
     b.succs = [join]
     fn.blocks.remove(arm)
     return True
@@ -197,9 +196,8 @@ def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceA
         if phi.op is not OP_PHI:
             break
         phi.src[kt] = _select(fn, b, t.guard, phi.src[kt], phi.src[kf], phi, t.loc)
-        phi.src.pop(kf)
     join.preds[kt] = b
-    join.preds.pop(kf)
+    join.drop_pred(kf)
     b.succs = [join]
     fn.blocks.remove(taken)
     fn.blocks.remove(fall)

@@ -53,7 +53,7 @@ def _lines(text: str) -> dict[str, str]:
     return lines
 
 
-def _row(line: str) -> dict[str, Bound]:
+def _bounds(line: str) -> dict[str, Bound]:
     row: dict[str, Bound] = {}
     for word in line.split():
         name, _, cycles = word.rpartition(":")
@@ -63,7 +63,7 @@ def _row(line: str) -> dict[str, Bound]:
 
 def read_rows(text: str) -> Rows:
     """The rows of one table."""
-    return {name: _row(line) for name, line in _lines(text).items()}
+    return {name: _bounds(line) for name, line in _lines(text).items()}
 
 
 def _floor(row: dict[str, Bound]) -> int:
@@ -75,16 +75,17 @@ def _floor(row: dict[str, Bound]) -> int:
 class Minimum:
     """Distances of one kind on one SM; the line of a producer is parsed when it is asked for."""
 
-    __slots__ = ("_lines", "_rows")
+    __slots__ = ("_floors", "_lines", "_rows")
 
     def __init__(self, text: str) -> None:
         self._lines: Final[dict[str, str]] = _lines(text)
         self._rows: Final[Rows] = {}
+        self._floors: Final[dict[str, int]] = {}
 
     def _row(self, producer: str) -> dict[str, Bound] | None:
         row = self._rows.get(producer)
         if row is None and producer in self._lines:
-            row = self._rows[producer] = _row(self._lines[producer])
+            row = self._rows[producer] = _bounds(self._lines[producer])
         return row
 
     def sure(self, producer: str, consumer: str) -> int:
@@ -106,12 +107,22 @@ class Minimum:
         b = row.get(consumer)
         if b is not None and b.sure:
             return b
-        return Bound(_floor(row), False)
+        floor = self._floors.get(producer)
+        if floor is None:
+            floor = self._floors[producer] = _floor(row)
+        return Bound(floor, False)
+
+
+_overwrites: dict[tuple[str, int], str] = {}
 
 
 def overwrites(kind: str, sm: int) -> Minimum:
     """Distances between two writes of one register of a kind (gpr, ugpr, pred, upred), the first of fixed latency."""
-    text: str = remembered(
-        "latency", FOLDERS, f"overwrites {kind} {sm}", lambda: read_texts(_OVERWRITE).get((kind, sm), "")
-    )
+    text: str = remembered("latency", FOLDERS, f"overwrites {kind} {sm}", lambda: _overwrite_text(kind, sm))
     return Minimum(text)
+
+
+def _overwrite_text(kind: str, sm: int) -> str:
+    if not _overwrites:
+        _overwrites.update(read_texts(_OVERWRITE))
+    return _overwrites.get((kind, sm), "")
