@@ -10,7 +10,6 @@ from orias.ptx.ast import (
     O_ADDR,
     O_FUNC,
     O_IMM,
-    O_LABEL,
     O_REG,
     O_SINK,
     O_SREG,
@@ -305,14 +304,13 @@ def is_untyped(op: Operand) -> bool:
 
 
 def vector_errors(name: str, ops: list[Operand]) -> list[str]:
-    """The messages on vectors with names of places, or registers of several kinds; untyped registers (``.b32``) go with all kinds."""
+    """The messages on vectors with variables, or registers of several kinds; untyped registers (``.b32``) go with all kinds."""
     for op in ops:
         if not op.elems or op.kind not in (O_VEC, O_ADDR):
             continue
         vector = op.elems[0] if op.kind == O_ADDR and op.elems[0].kind == O_VEC else op
-        places = [_place(e) for e in vector.elems if e.kind in _PLACES] if vector.kind == O_VEC else []
-        if places:
-            return _place_errors(name, places, vector)
+        if vector.kind == O_VEC and any(e.kind == O_SYM for e in vector.elems):
+            return _variable_errors(name, vector)
         if len(op.elems) < 2:
             continue
         types = [e.var.type for e in vector.elems if e.kind == O_REG and e.var is not None and not e.comp]
@@ -321,21 +319,15 @@ def vector_errors(name: str, ops: list[Operand]) -> list[str]:
     return []
 
 
-_PLACES: Final = (O_SYM, O_LABEL, O_FUNC)
-"""Kinds of operands that are no element of a vector."""
+def _variable_errors(name: str, vector: Operand) -> list[str]:
+    """The messages on a vector that has variables as elements: ptxas drops them, and judges what remains.
 
-
-def _place(op: Operand) -> str:
-    """The name of a variable, label or function."""
-    if op.kind == O_FUNC and op.func is not None:
-        return op.func.name
-    return op.var.name if op.var is not None else op.name
-
-
-def _place_errors(name: str, places: list[str], vector: Operand) -> list[str]:
-    """The messages on a vector that has places as elements: ptxas drops them, and judges what remains."""
-    errors = [f"Illegal expression '{p}'" for p in places]
-    others = [e.kind for e in vector.elems if e.kind not in _PLACES]
+    The parser has replaced labels and functions (``orias.ptx.operands``).
+    """
+    errors = [
+        f"Illegal expression '{e.var.name if e.var is not None else e.name}'" for e in vector.elems if e.kind == O_SYM
+    ]
+    others = [e.kind for e in vector.elems if e.kind != O_SYM]
     if O_IMM in others and O_REG not in others:
         errors.append(f"Vector with elements of different types are not allowed in {name} instruction")
     elif O_REG not in others:
