@@ -21,7 +21,19 @@ from tools.compare_records import allowed, features, judged
 BY_SYMBOL: Final = ("symbol", "structure", "recursion", "variables", "alias", "division", "frames")
 """Cases whose kernel calls nothing through pointers, and whose objects need no function of the kernel's file."""
 LEFT: Final = frozenset(
-    ["alloca", "match", "recursive", "redux", "shfl", "shfl_mask", "vote", "vote_mask", "ballot1", "warpsyncr", *DIFFERENT]
+    [
+        "alloca",
+        "match",
+        "recursive",
+        "redux",
+        "shfl",
+        "shfl_mask",
+        "vote",
+        "vote_mask",
+        "ballot1",
+        "warpsyncr",
+        *DIFFERENT,
+    ]
 )
 """Programs that differ: unknown stack sizes, and what executables or objects differ in."""
 EVERY: Final = [
