@@ -4,7 +4,8 @@
 ARGUMENTS]`` in the client's Python; the arguments name the tests, as ``pytest`` takes them.  Each line of the results is a
 test: its name, ``passed``, ``failed``, ``skipped``, ``late`` or ``crashed``, and the last line of its error.  The sample is a
 shuffle of all tests in the order of collection, cut after N; tests run in this order, file by file.  After a test that did
-not pass, the rest of the file runs in a new process, because an error of a kernel stays with its context.
+not pass, the rest of the file runs in a new process, because an error of a kernel stays with its context.  Tests that the
+results already have do not run again; where a test has several lines, the last one counts.
 
 ``--program PROGRAM`` puts ``PROGRAM --pytest`` before the arguments instead of ``-m pytest`` (``torch_cpu.py``).
 """
@@ -165,12 +166,18 @@ def main():
         open(options.results, "a", encoding="utf-8") as out,
         open(options.results + ".log", "a", encoding="utf-8") as log,
     ):
+        for line in Path(options.results).read_text(encoding="utf-8").splitlines():
+            v = json.loads(line)
+            last[v["test"]] = v["state"]
         tests = [t for v in session(program, rest, {}, 600, log) for t in v.get("collected", ())]
         random.Random(options.seed).shuffle(tests)
         files = {}
-        for t in tests[: options.count]:
+        chosen_tests = tests[: options.count]
+        for t in chosen_tests:
+            if t in last:
+                continue
             files.setdefault(t.split("::")[0], []).append(t)
-        print(f"{min(len(tests), options.count)} of {len(tests)} tests in {len(files)} files", flush=True)
+        print(f"{len(chosen_tests)} of {len(tests)} tests, to run in {len(files)} files", flush=True)
         for name, chosen in files.items():
             given = [a for a in rest if a.startswith("-")] + [name]
             for v in run_file(program, given, chosen, options.seconds, stop, log):
