@@ -156,6 +156,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="for a test")
     parser.add_argument("--limit", type=int, default=3600, help="seconds for all")
+    parser.add_argument(
+        "--without", action="append", default=[], help="leave out tests of the sample whose name has this"
+    )
     parser.add_argument("--program", default="")
     options = parser.parse_args(own)
     program = [options.program, __file__] if options.program else [__file__]
@@ -174,7 +177,7 @@ def main():
         files = {}
         chosen_tests = tests[: options.count]
         for t in chosen_tests:
-            if t in last:
+            if t in last or any(text in t for text in options.without):
                 continue
             files.setdefault(t.split("::")[0], []).append(t)
         print(f"{len(chosen_tests)} of {len(tests)} tests, to run in {len(files)} files", flush=True)
