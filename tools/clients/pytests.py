@@ -119,7 +119,7 @@ def session(program, arguments, environment, seconds, log):
 
 def run_file(program, given, left, seconds, stop, log):
     """Runs tests of a file, as many as there is time for; yields what they say, of which the last word of a test counts."""
-    while left and time.monotonic() < stop:
+    while left and time.monotonic() < stop - 2:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as chosen:
             json.dump(left, chosen)
             chosen.flush()
@@ -135,7 +135,7 @@ def run_file(program, given, left, seconds, stop, log):
                     started = ""
                     yield v
         crashed = [started] if started else [] if done else left
-        if time.monotonic() < stop:
+        if time.monotonic() < stop - 2:  # Not what the limit for all ended.
             for t in crashed:
                 yield {"test": t, "state": "crashed", "why": "" if started else "no test ran"}
         done.update(crashed)
@@ -182,6 +182,8 @@ def main():
             files.setdefault(t.split("::")[0], []).append(t)
         print(f"{len(chosen_tests)} of {len(tests)} tests, to run in {len(files)} files", flush=True)
         for name, chosen in files.items():
+            if time.monotonic() > stop - 2:
+                break
             given = [a for a in rest if a.startswith("-")] + [name]
             for v in run_file(program, given, chosen, options.seconds, stop, log):
                 last[v["test"]] = v["state"]
