@@ -1,5 +1,6 @@
 """``orias exec``: runs a program with the simulator as its GPU."""
 
+import hashlib
 import os
 import shutil
 import sys
@@ -109,14 +110,32 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
         "TRITON_LIBCUDA_PATH": place,
         "CUDA_MODULE_LOADING": "EAGER",
     }
-    own = Path(sys.executable).with_name("orias")
-    if own.is_file():
-        for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
-            changed[name] = environment.get(name) or str(own)
+    own = _program(place)
+    for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+        changed[name] = environment.get(name) or own
     library = _python_library()
     if library:
         changed["ORIAS_LIBPYTHON"] = library
     return changed
+
+
+def _program(place: str) -> str:
+    """The program ``orias`` of this Python; one in `place` where Orias is used without having been installed."""
+    installed = Path(sys.executable).with_name("orias")
+    if installed.is_file():
+        return str(installed)
+    text = (
+        f"#!{sys.executable}\nimport sys\n\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
+        "from orias.__main__ import start\n\nstart()\n"
+    )
+    own = Path(place) / hashlib.sha256(text.encode()).hexdigest()[:16] / "orias"
+    if not own.is_file():
+        own.parent.mkdir(exist_ok=True)
+        fresh = own.with_name(f"orias.{os.getpid()}")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.chmod(0o755)
+        fresh.replace(own)
+    return str(own)
 
 
 def _python_library() -> str:

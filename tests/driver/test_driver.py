@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import orias
+from orias.cli.exec_command import settings
 from orias.driver import library
 from orias.driver.devices import devices
 from orias.driver.driver_calls import HANDLERS
@@ -311,3 +312,12 @@ def test_an_unknown_device_is_named():
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 255
     assert "Riva128" in done.stderr
+
+
+def test_programs_find_an_assembler_that_is_ours() -> None:
+    """Without one, Triton would take the ptxas in its own package."""
+    for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+        own = settings({})[name]
+        said = subprocess.run([own, "--version"], env={}, capture_output=True, text=True, timeout=60, check=True)
+        assert "Orias" in said.stdout
+        assert settings({name: "/other/ptxas"})[name] == "/other/ptxas"
