@@ -1,12 +1,15 @@
 """Each rule of the hazard checker: a piece of code that breaks it, and the same code that keeps it."""
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
 
 from orias.check import Hazard, check_cubin
 from orias.cli.check_command import check_command
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.elf import SHF_EXECINSTR, SHT_PROGBITS, ElfFile
 from orias.tools.patch import new_cubin
 
 NONE = "B------ R- W- - S01"
@@ -266,3 +269,13 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "junk").write_bytes(b"junk")
     assert check_command("orias", [str(tmp_path / "junk")]) == 255
     assert check_command("orias", []) == 255
+
+
+def test_code_that_ends_within_an_instruction() -> None:
+    """Damage: a code section of half an instruction is refused by name."""
+    data = bytearray(cubin("MOV R4, R2"))
+    (code,) = [x for x in ElfFile(bytes(data)).sections if x.type == SHT_PROGBITS and x.flags & SHF_EXECINSTR]
+    at = data.index(struct.pack("<QQ", code.offset, len(code.data)))
+    data[at + 8 : at + 16] = (8).to_bytes(8, "little")
+    with pytest.raises(CubinError, match=r"\.text\.k: 8 bytes are no whole number of instructions"):
+        check_cubin(bytes(data))
