@@ -1,11 +1,12 @@
 """Figures of the hazard checker on cubins of another compiler: false alarms, and how many planted faults it finds.
 
 usage: python -m tools.judge.hazards alarms RESULTS.jsonl FILE|DIR... [--arch sm_NN,...] [--largest BYTES] [--until HH:MM] [--table] [--json] [--quiet]
-       python -m tools.judge.hazards plant RESULTS.jsonl FILE|DIR... [--count N] [--each N] [--function N] [the same options]
+       python -m tools.judge.hazards plant|words RESULTS.jsonl FILE|DIR... [--count N] [--each N] [--function N] [--seed N] [the same options]
 
 alarms: a line of RESULTS for each file (of at most --largest bytes) with its findings.  plant: harmful faults (tests/check/plant.py says
 what they are) in sections of up to --function (200) instructions, --each (20) of a kind in one section, until each target has --count (10,000) of them; files with findings of their own
-are left out.  What stands in RESULTS is not done again.  --table prints what it holds and does nothing.
+are left out.  words: control words with one field changed, anywhere in a section; tests/check/one_word.py decides which of them are
+harmful, and every harmful one must be found, no harmless one.  What stands in RESULTS is not done again.  --table prints what it holds and does nothing.
 """
 
 import json
@@ -26,6 +27,8 @@ from orias.progress import Bar
 from orias.target.decoder_class import table_of_sm
 from orias.target.profile import profile_of_sm
 from orias.timing.needs import Facts
+from tests.check.one_word import HARMFUL, HARMLESS, OPEN, REFUSED, TooManyPathsError, Walker
+from tests.check.one_word import KINDS as WORD_KINDS
 from tests.check.plant import KINDS, Planter, sections
 from tools.judge.clock import moment
 
@@ -66,6 +69,70 @@ def plant(data: bytes, rng: random.Random, left: int, each: int, largest: int) -
     return {"planted": planted, "caught": caught, "missed": missed}
 
 
+def words(data: bytes, rng: random.Random, left: int, each: int, largest: int) -> dict[str, Any]:
+    """Control words changed one at a time: how many by kind, verdict and finding; wrong answers of the checker as lines."""
+    reader = Reader(data)
+    instructions, model = load(table_of_sm(reader.sm)), profile_of_sm(reader.sm).latency_class
+    facts = Facts(model)
+    counts: Counter[str] = Counter()
+    missed: list[str] = []
+    harmful = 0
+    for index, _, code in sections(data):
+        if len(code) > 16 * largest:
+            continue
+        section = SectionCode(reader.elf, reader.elf.sections[index], instructions, facts)
+        if section.findings():
+            continue
+        try:
+            walker = Walker(section, [int.from_bytes(code[k : k + 16], "little") for k in range(0, len(code), 16)])
+        except TooManyPathsError:
+            counts["too many paths"] += 1
+            continue
+        if not walker.sound:
+            missed.append(f"{section.name}: unsound as it is")
+            continue
+        for change in walker.changes(rng, each):
+            verdict, why = walker.judge(change)
+            try:
+                got = section.catches({16 * change.index: change.word})
+            except CubinError:
+                got = True
+            counts[f"{change.kind} {verdict} {'found' if got else 'passed'}"] += 1
+            harmful += verdict == HARMFUL
+            if (verdict, got) in ((HARMFUL, False), (HARMLESS, True), (REFUSED, False)):
+                missed.append(f"{section.name} 0x{16 * change.index:x}: {change.kind}: {verdict}: {why}")
+        if harmful >= left:
+            break
+    return {"planted": {"harmful": harmful}, "caught": {}, "counts": counts, "missed": missed}
+
+
+def word_table(lines: list[dict[str, Any]]) -> str:
+    """A row a target: the harmful changes found and planted, by kind; harmless, open and refused ones."""
+    rows: dict[str, Counter[str]] = {}
+    for x in lines:
+        rows.setdefault(x["arch"], Counter()).update(x["counts"])
+    kinds = [k for k in WORD_KINDS if k != "yield"]
+    head = ["target", "harmful", "found", "", *kinds, "harmless", "of them found", "open", "of them found", "refused"]
+    out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+
+    def total(r: Counter[str], verdict: str, got: str = "") -> int:
+        return sum(n for k, n in r.items() if f" {verdict} {got}" in k + " ")
+
+    everything: Counter[str] = Counter()
+    for r in rows.values():
+        everything.update(r)
+    for arch, r in [*sorted(rows.items(), key=lambda x: int(x[0][3:].rstrip("af"))), ("all", everything)]:
+        harmful, found = total(r, HARMFUL), total(r, HARMFUL, "found")
+        cells = [arch, str(harmful), str(found), f"{100 * found / max(harmful, 1):.2f} %"]
+        cells += [
+            f"{r[f'{k} {HARMFUL} found']}/{r[f'{k} {HARMFUL} found'] + r[f'{k} {HARMFUL} passed']}" for k in kinds
+        ]
+        for verdict in (HARMLESS, OPEN):
+            cells += [str(total(r, verdict)), str(total(r, verdict, "found"))]
+        out.append("| " + " | ".join([*cells, str(total(r, REFUSED))]) + " |")
+    return "\n".join(out) + "\n"
+
+
 def files(paths: list[str], arches: list[str], largest: int) -> list[tuple[Path, int, str]]:
     """(file, SM, name of the target) of all cubins, in an order that mixes them and lets targets take turns."""
     found: list[Path] = []
@@ -90,6 +157,8 @@ def files(paths: list[str], arches: list[str], largest: int) -> list[tuple[Path,
 
 def table(mode: str, lines: list[dict[str, Any]]) -> str:
     """A row a target."""
+    if mode == "words":
+        return word_table(lines)
     rows: dict[str, Counter[str]] = {}
     for x in lines:
         row = rows.setdefault(x["arch"], Counter())
@@ -132,13 +201,13 @@ class Settings:
         self.paths: list[str] = []
         self.arches: list[str] = []
         self.count, self.largest, self.until = 10_000, 1 << 30, ""
-        self.each, self.function = 20, 200
+        self.each, self.function, self.seed = 20, 200, 1
         self.table = self.json = self.quiet = False
         rest: Iterator[str] = iter(arguments)
         for a in rest:
             if a in ("--table", "--json", "--quiet"):
                 setattr(self, a[2:], True)
-            elif a in ("--count", "--largest", "--each", "--function"):
+            elif a in ("--count", "--largest", "--each", "--function", "--seed"):
                 setattr(self, a[2:], int(next(rest, "0")))
             elif a == "--arch":
                 self.arches = next(rest, "").split(",")
@@ -152,7 +221,7 @@ class Settings:
                 self.file = a
             else:
                 self.paths.append(a)
-        if self.mode not in ("alarms", "plant") or not self.file:
+        if self.mode not in ("alarms", "plant", "words") or not self.file:
             raise SystemExit(__doc__)
 
 
@@ -169,15 +238,15 @@ def work(given: Settings, lines: list[dict[str, Any]], out: Any) -> None:
             break
         bar(n, len(todo), f"{arch} {path.name}")
         left = given.count - counts[arch]
-        if given.mode == "plant" and left <= 0:
+        if given.mode != "alarms" and left <= 0:
             continue
         data = path.read_bytes()
         try:
-            result = (
-                alarms(data)
-                if given.mode == "alarms"
-                else plant(data, random.Random(path.name), left, given.each, given.function)
-            )
+            rng = random.Random(f"{given.seed} {path.name}" if given.mode == "words" else path.name)
+            if given.mode == "alarms":
+                result = alarms(data)
+            else:
+                result = (words if given.mode == "words" else plant)(data, rng, left, given.each, given.function)
         except CubinError as e:
             result = {"alarms": [str(e)], "unknown": 0, "planted": {}, "caught": {}, "missed": []}
         size = sum(len(code) // 16 for _, _, code in sections(data))
