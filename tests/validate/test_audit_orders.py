@@ -184,7 +184,7 @@ def test_factor_replaced_before_the_wait() -> None:
     assert "read late" in found.difference.fill
 
 
-@pytest.mark.in_turn(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("k", [0, 1])
 def test_late_reads_change_nothing_in_sound_code(k: int) -> None:
     """Chains of products, with groups that stay in flight."""
