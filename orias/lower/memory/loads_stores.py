@@ -382,7 +382,7 @@ _BANK: Final = 1 << 16
 
 def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, base: int, index: Opnd = RZ) -> None:
     """A load from a constant bank at ``base + index + where``."""
-    offset = base + signed(where.value, 64)
+    offset = base + signed(where.value & (1 << 64) - 1, 64)
     if where.var is not None and where.var.space == "reg":
         index = ctx.src(base_register(where), "b32")
     if index != RZ:
