@@ -391,7 +391,7 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
             offset = 0
     bits = TYPE_BITS[type_]
     step = bits // 8
-    if index == RZ and (offset % min(step, 4) or not 0 <= offset <= _BANK - step * len(elements(dst))):
+    if index == RZ and not 0 <= offset <= _BANK - step * len(elements(dst)):
         raise ctx.unsupported(f"A load from byte {offset} of a constant bank")
     for k, e in enumerate(elements(dst)):
         at = offset + k * step
@@ -399,6 +399,8 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
             value = ctx.b.r("LDC" + size_suffix(type_), const(bank, at), index)
             _write_extended(ctx, e, value, type_)
         elif index == RZ:
+            # A word is where an operand can name it: PTX does not define a load that is not aligned, ptxas drops the bits too.
+            at &= ~3
             value = const(bank, at)
             if bits == 128:
                 value = ctx.b.pack(*[ctx.b.copy(const(bank, at + 8 * j), 2) for j in range(2)], width=4)
