@@ -12,7 +12,16 @@ from typing import Any, Final, final
 from orias.check import check_cubin
 from orias.cubin.cubin_error import CubinError
 from orias.diag import CompileError, Unsupported
-from orias.isa.op import F_ALIGNED, F_CONVERGENT, F_WGMMA, F_WHOLE_WARP
+from orias.isa.op import (
+    F_ALIGNED,
+    F_CLOSES_GROUP,
+    F_CONVERGENT,
+    F_TENSOR_MAP,
+    F_TOUCHES_SHARED,
+    F_WGMMA,
+    F_WHOLE_WARP,
+    F_YIELDS,
+)
 from orias.ptx.ast import Function, Module
 from orias.ptx.parser import parse
 from orias.sim.core.image import Image
@@ -35,10 +44,10 @@ _LATE: Final[Conditions] = ("poison; asynchronous operations read late", {"fill"
 _ORDERS: Final[tuple[Conditions, ...]] = tuple(
     (f"poison; warps and paths take turns by seed {k}", {"fill": POISON, "schedule": k}) for k in SCHEDULES
 )
-_MEETING: Final = F_CONVERGENT | F_WHOLE_WARP | F_ALIGNED
-"""Flags of operations whose result depends on which threads come together."""
-_MEETINGS: Final[frozenset[str]] = frozenset(("BSYNC", "BAR", "WARPSYNC", "SYNCS", "YIELD", "STS", "ATOMS"))
-_ASYNCHRONOUS: Final[frozenset[str]] = frozenset(("LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG"))
+_MEETING: Final = F_CONVERGENT | F_WHOLE_WARP | F_ALIGNED | F_TOUCHES_SHARED | F_YIELDS
+"""Flags of operations whose result depends on which threads come together, or in which order."""
+_ASYNCHRONOUS: Final = F_CLOSES_GROUP | F_WGMMA | F_TENSOR_MAP
+"""Flags of operations that show that code has products or copies in flight."""
 _STEPS_MORE: Final = 20
 """Machine code may take this many times the steps of the PTX."""
 EQUAL, DIFFERENT, NOT_COMPARED = "equal", "different", "not compared"
@@ -198,9 +207,9 @@ class Auditor:
             return []
         ops = image.operations(kernel)
         out: list[Conditions] = []
-        if any(op.base in _ASYNCHRONOUS or op.flags & F_WGMMA for op in ops):
+        if any(op.flags & _ASYNCHRONOUS for op in ops):
             out.append(_LATE)
-        if ref.small and any(op.base in _MEETINGS or op.flags & _MEETING for op in ops) and ref.ordered():
+        if ref.small and any(op.flags & _MEETING for op in ops) and ref.ordered():
             out.extend(_ORDERS)
         return out
 
