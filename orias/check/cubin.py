@@ -114,6 +114,8 @@ class SectionCode:
         self.name: Final[str] = s.name.removeprefix(".text.")
         self.table: Final[IsaTable] = table
         self.facts: Final[Facts] = facts
+        if len(s.data) % _INST:
+            raise CubinError(f"{s.name}: {len(s.data)} bytes are no whole number of instructions")
         self.nodes: Final[list[Node]] = [
             self.node(at // _INST, int.from_bytes(s.data[at : at + _INST], "little"))
             for at in range(0, len(s.data) - _INST + 1, _INST)

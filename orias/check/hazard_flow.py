@@ -9,7 +9,7 @@ returns only to its caller.
 from heapq import heappop, heappush
 from typing import Final, final
 
-from orias.analysis.access import B_BASE, unit_name
+from orias.analysis.access import B_BASE, SLOT_GUARD, UR_BASE, unit_name
 from orias.check.code import CALLS, CALLS_AWAY, GOES_ON, RETURNS, Node
 from orias.isa.isa_table import IsaTable
 from orias.isa.operand import INV, K_SB, imm_value, is_imm, kind_of, payload
@@ -69,7 +69,7 @@ class Observer:
 class _State:
     """What may be true before an instruction; times are cycles since the start of the block."""
 
-    __slots__ = ("boards", "pending", "results", "turn")
+    __slots__ = ("boards", "held", "pending", "results", "turn")
 
     def __init__(self) -> None:
         self.pending: dict[int, int] = {}
@@ -78,6 +78,8 @@ class _State:
         """Event -> fewest later uses of its scoreboard (for DEPBAR)."""
         self.results: dict[int, dict[int, int]] = {}
         """Unit -> {(node << 4 | word) << 1 | guard unchanged: latest time of issue}."""
+        self.held: dict[int, dict[int, int]] = {}
+        """Unit -> {node << 5 | guard unchanged: latest time of issue} of the matrix operations of fixed latency that may still read it."""
         self.boards: list[int] = [-HORIZON] * 6
         """Latest time at which each scoreboard was set."""
 
@@ -86,10 +88,9 @@ class _State:
         s = _State()
         s.pending = dict(self.pending)
         s.turn = dict(self.turn)
-        for unit, entries in self.results.items():
-            kept = {k: t - now for k, t in entries.items() if now - t < HORIZON}
-            if kept:
-                s.results[unit] = kept
+        _age(self.results, s.results, now)
+        if self.held:
+            _age(self.held, s.held, now)
         s.boards = [max(-HORIZON, t - now) for t in self.boards]
         return s
 
@@ -108,13 +109,9 @@ class _State:
             if was is None or now < was:
                 self.turn[e] = now
                 changed = True
-        for unit, entries in other.results.items():
-            have = self.results.setdefault(unit, {})
-            for k, t in entries.items():
-                before = have.get(k)
-                if before is None or t > before:
-                    have[k] = t
-                    changed = True
+        changed = _latest(self.results, other.results) or changed
+        if other.held:
+            changed = _latest(self.held, other.held) or changed
         for k in range(6):
             if other.boards[k] > self.boards[k]:
                 self.boards[k] = other.boards[k]
@@ -319,6 +316,8 @@ class Flow:
                     need = self.facts.raw(p.d.op, word, n.d, u, slot)
                     if now - t < need:
                         self._report("raw", n, p.index, u, f"reads {unit_name(u)} too early", now - t, need)
+        if state.held and self.facts.arrives_early(n.d):
+            self._check_sources(n, state, now)
         for u, _ in n.touch.writes:
             entries = results.get(u)
             if entries:
@@ -331,6 +330,16 @@ class Flow:
                     need = self.facts.waw(p.d.op, n.d, u)
                     if now - t < need:
                         self._report("waw", n, p.index, u, f"overwrites {unit_name(u)} too early", now - t, need)
+
+    def _check_sources(self, n: Node, state: _State, now: int) -> None:
+        """Check that no result of fixed latency replaces a source that a matrix operation of fixed latency still reads."""
+        for u, _ in n.touch.writes:
+            for key, t in state.held.get(u, {}).items():
+                p = self.nodes[key >> 5]
+                need = self.facts.source_cycles(p.d.op)
+                if now - t < need and not _exclusive(p, n, key & 1 != 0):
+                    text = f"overwrites {unit_name(u)}, which is still being read"
+                    self._report("war", n, p.index, u, text, now - t, need)
 
     def _keep(self, n: Node) -> None:
         """Check and update the operands that reuse flags keep."""
@@ -378,6 +387,10 @@ class Flow:
                 results.pop(u, None)
             if n.fixed and u < B_BASE:
                 results.setdefault(u, {})[(n.index << 4 | word) << 1 | guarded] = now
+        if n.fixed and n.known and self.facts.source_cycles(n.d.op) > 1:
+            for u, slot in n.touch.reads:
+                if u < UR_BASE and slot != SLOT_GUARD:
+                    state.held.setdefault(u, {})[n.index << 5 | guarded] = now
         preds = n.touch.write_set >> 512 & 0xFFFF
         if preds:
             self._forget_guards(n, state)
@@ -409,12 +422,33 @@ class Flow:
         for e, proofs in state.pending.items():
             if proofs & _SAME_GUARD and changed >> nodes[e >> 2].guard_unit() & 1:
                 state.pending[e] = proofs & ~_SAME_GUARD
-        for entries in state.results.values():
+        for entries in [*state.results.values(), *state.held.values()]:
             for key in [
                 k for k in entries if k & 1 and changed >> nodes[k >> 5].guard_unit() & 1 and k >> 5 != n.index
             ]:
                 t = entries.pop(key)
                 entries[key & ~1] = max(t, entries.get(key & ~1, t))
+
+
+def _age(entries: dict[int, dict[int, int]], out: dict[int, dict[int, int]], now: int) -> None:
+    """Add the entries by unit to `out` with times relative to `now`, without those older than HORIZON."""
+    for unit, times in entries.items():
+        kept = {k: t - now for k, t in times.items() if now - t < HORIZON}
+        if kept:
+            out[unit] = kept
+
+
+def _latest(entries: dict[int, dict[int, int]], other: dict[int, dict[int, int]]) -> bool:
+    """Join entries by unit, the latest time of each; True if anything changed."""
+    changed = False
+    for unit, times in other.items():
+        have = entries.setdefault(unit, {})
+        for k, t in times.items():
+            before = have.get(k)
+            if before is None or t > before:
+                have[k] = t
+                changed = True
+    return changed
 
 
 def _finish(state: _State, e: int) -> None:

@@ -36,7 +36,8 @@ usage: orias audit FILE.ptx [FILE.cubin...] [--with COMPILER]... [--options "OPT
        orias audit FOLDER... [the same options]
 
 Runs the PTX and each cubin on the same launches, twice (registers start as a pattern, and as zero), and compares what they
-leave in memory.  A difference is reported with the place, both values, the PTX line, the storing instruction, the
+leave in memory.  Code in which threads meet runs by other schedules too, and asynchronous operations so that they read late.
+A difference is reported with the place, both values, the PTX line, the storing instruction, the
 instruction that made the wrong value where it can be found, and the known fault of the compiler that fits.
 
 FOLDER: an entry of Triton's cache, or a folder with many (the .ptx, .cubin and .json of a kernel).

@@ -94,6 +94,12 @@ class Minimum:
         b = None if row is None else row.get(consumer)
         return b.cycles if b is not None and b.sure else 0
 
+    def seen(self, producer: str, consumer: str) -> int:
+        """The smallest distance seen of a pair of classes, however seldom; 0 if the pair was never seen."""
+        row = self._row(producer)
+        b = None if row is None else row.get(consumer)
+        return 0 if b is None else b.cycles
+
     def get(self, producer: str, consumer: str) -> Bound:
         """The bound for a pair of classes.
 

@@ -13,6 +13,7 @@ from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
 from orias.isa.op import F_CALL, F_MATRIX, F_RETURNS, F_WGMMA_SYNC, Op
 from orias.isa.operations import facts
+from orias.isa.widths import widths
 from orias.kept import remembered
 from orias.target import features
 from orias.target.profile import profile_of_sm
@@ -36,8 +37,8 @@ _NEAREST: Final[dict[str, str]] = {
     "GMMA": "MMA", "WG": "*",
 }  # fmt: skip
 """Consumer class without a column of its own -> the column to use."""
-_MMA_WAR: Final = 7
-"""Smallest distance that ptxas 13.0.88 leaves between a matrix operation and a short operation that overwrites a source (sm_80, sm_90)."""
+_GMMA_SOURCES: Final = 7
+"""Cycles until the uniform registers of a warpgroup operation may be overwritten; ptxas leaves 1 (docs/facts/timing.md)."""
 _BEFORE_CS2R: Final = 14
 
 GPR: Final = 0
@@ -118,7 +119,7 @@ class _Table:
 
 _Parts: TypeAlias = """tuple[
     dict[tuple[str, int], list[list[str]]], list[tuple[str, int, list[int]]], list[tuple[str, int, list[int]]],
-    dict[tuple[str, int], dict[tuple[str, str], int]],
+    list[tuple[str, int, list[int]]], dict[tuple[str, int], dict[tuple[str, str], int]],
 ]"""
 """What the data files hold, for :mod:`orias.kept`."""
 
@@ -127,7 +128,7 @@ _Parts: TypeAlias = """tuple[
 class _Facts:
     """The contents of the data files."""
 
-    __slots__ = ("_lines", "_tables", "intervals", "pairs", "stalls")
+    __slots__ = ("_lines", "_tables", "intervals", "pairs", "sources", "stalls")
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, int], list[list[str]]] = {}
@@ -135,14 +136,15 @@ class _Facts:
         self._tables: dict[tuple[str, int], _Table] = {}
         self.intervals: list[tuple[str, int, list[int]]] = []
         self.stalls: list[tuple[str, int, list[int]]] = []
+        self.sources: list[tuple[str, int, list[int]]] = []
         self.pairs: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
         found: _Parts = remembered("latency", FOLDERS, "facts", self._read)
-        self._lines, self.intervals, self.stalls, self.pairs = found
+        self._lines, self.intervals, self.stalls, self.sources, self.pairs = found
 
     def _read(self) -> _Parts:
         self._read_classes()
         self._read_pairs()
-        return self._lines, self.intervals, self.stalls, self.pairs
+        return self._lines, self.intervals, self.stalls, self.sources, self.pairs
 
     def _read_classes(self) -> None:
         table: list[list[str]] = []
@@ -152,7 +154,7 @@ class _Facts:
                 continue
             if words[0] == "table":
                 table = self._lines[words[1], int(words[2])] = []
-            elif words[0] in ("interval", "stall"):
+            elif words[0] in ("interval", "stall", "sources"):
                 self._read_list(words)
             else:
                 table.append(words)
@@ -167,7 +169,8 @@ class _Facts:
         return found
 
     def _read_list(self, words: list[str]) -> None:
-        out = self.intervals if words[0] == "interval" else self.stalls
+        kinds = {"interval": self.intervals, "stall": self.stalls, "sources": self.sources}
+        out = kinds[words[0]]
         for name, value in zip(words[1::2], words[2::2], strict=True):
             n, _, sms = value.partition(":")
             out.append((name, int(n), [int(x) for x in sms.split(",")] if sms else []))
@@ -188,6 +191,18 @@ def _load() -> _Facts:
     if not _facts:
         _facts.append(_Facts())
     return _facts[0]
+
+
+def source_cycles(reader: Op, u: Units, sm: int) -> int:
+    """Cycles for which a matrix operation of fixed latency reads its sources; 1 for any other operation."""
+    try:
+        name = class_name(reader, u)
+    except Unsupported:
+        return 1
+    if not name.startswith("MMA."):
+        return 1
+    words = str(widths(reader).src[0])
+    return max([n for w, n, sms in _load().sources if w == words and sm in sms], default=1)
 
 
 def kind_of(unit: int, slot: int) -> int:
@@ -216,6 +231,7 @@ class Latency:
         "_overwrites",
         "_own",
         "_pairs",
+        "_sources",
         "_stall",
         "_tables",
         "sm",
@@ -237,6 +253,7 @@ class Latency:
         self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
         self._stall: dict[str, int] = {n: c for n, c, sms in facts.stalls if not sms or sm in sms}
         self._class: dict[int, str] = {}
+        self._sources: dict[int, int] = {}
         self._name: dict[int, str] = {}
         self._cache: dict[tuple[int, int, int, int], int] = {}
         self._own: dict[tuple[int, int], int] = {}
@@ -363,10 +380,12 @@ class Latency:
 
     def war(self, reader: Op) -> int:
         """Cycles from a read at issue (not a late read) to a write of the same register that arrives early (:meth:`arrives_early`)."""
-        name = self.op_class(reader)
-        if name == "GMMA" or name.startswith("MMA."):
-            return _MMA_WAR
-        return reader.held
+        if self.op_class(reader) == "GMMA":
+            return _GMMA_SOURCES
+        n = self._sources.get(reader.ident)
+        if n is None:
+            n = self._sources[reader.ident] = max(reader.held, source_cycles(reader, self.units, self.sm))
+        return n
 
     def arrives_early(self, writer: Op) -> bool:
         """True if the result of an operation may arrive before a matrix operation issued just before it has read its sources."""

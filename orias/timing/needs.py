@@ -10,7 +10,7 @@ from orias.target import features
 from orias.target.profile import profile_of_sm
 from orias.timing.bounds import Minimum, overwrites
 from orias.timing.distance_classes import KINDS, consumer_class, kind_of, producer_class
-from orias.timing.latency import base_class
+from orias.timing.latency import base_class, source_cycles
 from orias.timing.minimum import minimum
 from orias.timing.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_WRITE, Units, units
 
@@ -20,7 +20,7 @@ class Facts:
     """The checker's facts for one latency class."""
 
     __slots__ = (
-        "_full_latency_overwrites", "_raw", "_self_waiting_products", "_waw", "minimum", "overwritten", "sm", "units",
+        "_full_latency_overwrites", "_raw", "_self_waiting_products", "_sources", "_waw", "minimum", "overwritten", "sm", "units",
     )  # fmt: skip
 
     def __init__(self, sm: int) -> None:
@@ -33,6 +33,7 @@ class Facts:
         self.overwritten: Final[list[Minimum]] = [overwrites(k, sm) for k in KINDS]
         self._raw: dict[tuple[int, int, int, int], int] = {}
         self._waw: dict[tuple[int, int, int], int] = {}
+        self._sources: dict[int, int] = {}
 
     def needs(self, d: Decoded) -> int:
         """NEEDS_WRITE and NEEDS_READ of :mod:`orias.timing.units` for one instruction; -1 for an unknown operation."""
@@ -100,6 +101,18 @@ class Facts:
     def _own(self, kind: int, row: str) -> int:
         """Cycles until readers of the same class can read a result (its first word, if it has two)."""
         return self.minimum[kind].get("WIDE.0" if row == "WIDE" else row, row).cycles
+
+    def source_cycles(self, reader: Op) -> int:
+        """Cycles for which a matrix operation of fixed latency reads its sources; 1 for any other operation."""
+        n = self._sources.get(reader.ident)
+        if n is None:
+            n = source_cycles(reader, self.units, self.sm)
+            self._sources[reader.ident] = n
+        return n
+
+    def arrives_early(self, writer: Decoded) -> bool:
+        """True if a result may arrive while a matrix operation before it reads its sources: fixed latency, another pipe."""
+        return not self.needs(writer) & NEEDS_WRITE and not writer.op.base.endswith("MMA")
 
     def waits_for_itself(self, d: Decoded) -> bool:
         """True if a stall count of 0 makes an operation wait for its completion: USETMAXREG, ERRBAR, matrix operations of -O0."""

@@ -13,9 +13,11 @@ from orias.isa.isa_table import load
 from orias.target.decoder_class import table_of_sm
 from orias.target.profile import profile_of_sm
 from orias.tools.fuzz.generate import generate
+from tests.check.one_word import HARMFUL, HARMLESS
 from tests.check.plant import KINDS, Planter, patched, sections
 from tests.corpus.test_corpus import FILES, NO_CORPUS
 from tests.oracle import compile_or_none
+from tools.judge.hazards import words
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "kernels" / "ptx").glob("*.ptx"))
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -69,6 +71,28 @@ def test_sample_ours(arch: str, tmp_path: Path) -> None:
     planted, missed = plant(list(PROGRAMS), arch, 24, 3, tmp_path, ours=True)
     assert planted.total() == 24
     assert not missed
+
+
+def one_word(data: bytes, each: int, seed: str) -> tuple[Counter[str], list[str]]:
+    """Control words of a cubin changed one at a time: verdicts, and where the checker answers otherwise."""
+    found = words(data, random.Random(seed), 10_000, each, 700)
+    return Counter(found["counts"]), found["missed"]
+
+
+@pytest.mark.in_turn(3)
+@pytest.mark.parametrize("ours", [False, True])
+@pytest.mark.parametrize("arch", sorted({*ARCHES, *LATER}))
+def test_one_word_at_a_time(arch: str, ours: bool, tmp_path: Path) -> None:
+    """Every harmful change of a field is found, and none that every path proves harmless."""
+    counts: Counter[str] = Counter()
+    for path in random.Random(arch).sample(PROGRAMS, 3):
+        data = _ours(path, arch) if ours else compile_or_none(path, arch, ["-O3"], tmp_path)
+        if data is not None:
+            more, missed = one_word(data, 5, path.name)
+            assert not missed, path.name
+            counts += more
+    assert sum(n for k, n in counts.items() if f" {HARMFUL} " in k) > 15
+    assert sum(n for k, n in counts.items() if f" {HARMLESS} " in k) > 15
 
 
 @pytest.mark.sweep

@@ -1,12 +1,16 @@
 """Each rule of the hazard checker: a piece of code that breaks it, and the same code that keeps it."""
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
 
+import orias
 from orias.check import Hazard, check_cubin
 from orias.cli.check_command import check_command
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.elf import SHF_EXECINSTR, SHT_PROGBITS, ElfFile
 from orias.tools.patch import new_cubin
 
 NONE = "B------ R- W- - S01"
@@ -266,3 +270,75 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "junk").write_bytes(b"junk")
     assert check_command("orias", [str(tmp_path / "junk")]) == 255
     assert check_command("orias", []) == 255
+
+
+@pytest.mark.parametrize(
+    ("arch", "product", "need"),
+    [
+        ("sm_80", "HMMA.16816.F32 R8, R4, R20, R8", 7),
+        ("sm_86", "IMMA.16832.S8.S8 R8, R4.ROW, R20.COL, R8", 7),
+        ("sm_89", "QMMA.16832.F32.E4M3.E4M3 R8, R4.ROW, R20.COL, R8", 7),
+        ("sm_90", "HMMA.16816.F32 R8, R4, R20, R8", 7),
+        ("sm_90", "HMMA.1688.F32 R8, R4, R20, R8", 1),
+        ("sm_100", "HMMA.16816.F32 R8, R4, R20, R8", 1),
+        ("sm_120", "HMMA.1688.F32 R8, R4, R20, R8", 8),
+        ("sm_120", "HMMA.16816.F32 R8, R4, R20, R8", 8),
+    ],
+)
+@pytest.mark.parametrize("register", [4, 20])
+def test_sources_of_a_matrix_operation(arch: str, product: str, need: int, register: int) -> None:
+    """A short operation may replace a source as early as ptxas was seen to let it, and no earlier; a load may at once."""
+    for cycles in {max(need - 1, 1), need}:
+        first = f"{product} | B------ R- W- {'Y' if cycles < 12 else '-'} S{cycles:02}"
+        hits = found(first, f"MOV R{register}, R2", arch=arch)
+        assert hits == ([("war", 0x10, 0, f"R{register}", cycles, need)] if cycles < need else [])
+        assert not found(first, f"LDS R{register}, [R2] | B------ R- W0 Y S02", arch=arch)
+
+
+def test_sources_of_late_matrix_operations() -> None:
+    """Where products are late, a wait for their scoreboard comes first."""
+    for arch, product in (
+        ("sm_75", "HMMA.1688.F32 R8, R4, R20, R8"),
+        ("sm_80", "DMMA.884 R8, R4, R20, R8"),
+        ("sm_103", "IMMA.16832.S8.S8 R8, R4.ROW, R20.COL, R8"),
+    ):
+        first = f"{product} | B------ R1 W0 - S02"
+        assert [x[0] for x in found(first, "MOV R4, R2", arch=arch)] == ["war"]
+        assert not found(first, "MOV R4, R2 | B01---- R- W- - S01", arch=arch)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_120"])
+def test_sources_in_our_code(arch: str) -> None:
+    """The factors of a product change in the instruction after it."""
+    change = "".join(f"xor.b32 %a{k}, %a{k}, 0x1234567;\n" for k in range(4))
+    product = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%c0, %c1, %c2, %c3}, {%a0, %a1, %a2, %a3}, {%b0, %b1}, {%c0, %c1, %c2, %c3};\n"
+    text = f""".version 9.0
+.target {arch}
+.address_size 64
+.visible .entry k(.param .u64 p)
+{{
+    .reg .b64 %d<2>;
+    .reg .b32 %a<4>, %b<2>;
+    .reg .f32 %c<4>;
+    ld.param.u64 %d1, [p];
+    ld.global.v4.u32 {{%a0, %a1, %a2, %a3}}, [%d1];
+    ld.global.v2.u32 {{%b0, %b1}}, [%d1+16];
+    ld.global.v4.f32 {{%c0, %c1, %c2, %c3}}, [%d1+32];
+    {(product + change) * 4}
+    {product}
+    st.global.v4.f32 [%d1], {{%c0, %c1, %c2, %c3}};
+    ret;
+}}
+"""
+    for level in (0, 1, 3):
+        assert not [h.line() for h in check_cubin(orias.compile(text, arch=arch, opt_level=level).data)]
+
+
+def test_code_that_ends_within_an_instruction() -> None:
+    """Damage: a code section of half an instruction is refused by name."""
+    data = bytearray(cubin("MOV R4, R2"))
+    (code,) = [x for x in ElfFile(bytes(data)).sections if x.type == SHT_PROGBITS and x.flags & SHF_EXECINSTR]
+    at = data.index(struct.pack("<QQ", code.offset, len(code.data)))
+    data[at + 8 : at + 16] = (8).to_bytes(8, "little")
+    with pytest.raises(CubinError, match=r"\.text\.k: 8 bytes are no whole number of instructions"):
+        check_cubin(bytes(data))

@@ -8,6 +8,7 @@ import pytest
 
 import orias
 import orias.sim
+from tests.check.plant import sections
 from tests.nvtools import find
 
 HEAD = ".version 9.0\n.target {arch}\n.address_size 64\n"
@@ -76,6 +77,33 @@ def test_isspacep_of_parameters(arch: str, tmp_path: Path) -> None:
         memory = np.full(8, 9, "u4")
         orias.sim.load(data).launch("k", grid=1, block=1, args=[memory, bytes(24)])
         assert list(memory[: len(places)]) == [wanted for _, _, wanted in places]
+
+
+def _with_offset(offset: str) -> str:
+    return f"""
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 q)
+{{
+    .reg .b64 %d<3>;
+    ld.param.u64 %d1, [q+{offset}];
+    st.global.u64 [%d1], %d1;
+    ret;
+}}
+"""
+
+
+def test_an_offset_is_a_word_of_64_bits() -> None:
+    """18446744073709551608 is -8."""
+    one, other = (orias.compile(_with_offset(x), arch="sm_80").data for x in ("18446744073709551608", "-8"))
+    assert [code for _, _, code in sections(one)] == [code for _, _, code in sections(other)]
+
+
+@pytest.mark.parametrize("offset", ["9223372036854775807", "65184"])
+def test_offsets_outside_of_the_bank(offset: str) -> None:
+    with pytest.raises(orias.CompileError, match=r"line 8: A load from byte \d+ of a constant bank"):
+        orias.compile(_with_offset(offset), arch="sm_80")
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])

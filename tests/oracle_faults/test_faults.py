@@ -224,18 +224,29 @@ def test_loop_negation(arch: str, tmp_path: Path) -> None:
         assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
 
 
-@pytest.mark.parametrize("name", ["local_param.ptx", "float_sum_operand.ptx"])
-def test_crash(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [("local_param.ptx", "sm_80"), ("float_sum_operand.ptx", "sm_80"), ("unreached_division.ptx", "sm_90")],
+)
+def test_crash(name: str, arch: str, tmp_path: Path) -> None:
     """ptxas dies of a signal and writes nothing."""
-    command = [tool("ptxas"), "-arch=sm_80", str(HERE / name), "-o", str(tmp_path / "k.cubin")]
+    command = [tool("ptxas"), f"-arch={arch}", str(HERE / name), "-o", str(tmp_path / "k.cubin")]
     assert subprocess.run(command, timeout=30, capture_output=True).returncode < 0
     assert not (tmp_path / "k.cubin").exists()
     text = (HERE / name).read_text()
-    if name == "local_param.ptx":
-        assert results(orias.compile(text, arch="sm_80").data, 64) == INPUTS
-    else:
+    if name == "float_sum_operand.ptx":
         with pytest.raises(orias.CompileError, match="line 12: Arguments mismatch for instruction 'add'"):
-            orias.compile(text, arch="sm_80")
+            orias.compile(text, arch=arch)
+    else:
+        bits = 64 if name == "local_param.ptx" else 32
+        for level in (0, 1, 3):
+            assert results(orias.compile(text, arch=arch, opt_level=level).data, 64) == [
+                x & (1 << bits) - 1 for x in INPUTS
+            ]
+
+
+def test_unreached_division_at_level_0(tmp_path: Path) -> None:
+    assert results(ptxas("unreached_division.ptx", "sm_90", 0, tmp_path), 64) == [x & 0xFFFFFFFF for x in INPUTS]
 
 
 def test_fence_acquire_becomes_an_illegal_word(tmp_path: Path) -> None:

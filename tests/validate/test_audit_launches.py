@@ -3,8 +3,11 @@
 import pytest
 
 import orias
+from orias.ptx.parser import parse
+from orias.sim.core.image import Image
 from orias.tools.audit.audit_kernel import EQUAL, Auditor, Verdict
 from orias.tools.audit.audit_subject import Binary
+from orias.tools.audit.launch_choice import usable_launch
 from orias.tools.validate.kernel_inputs import Uses
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -42,3 +45,47 @@ def test_compared_and_equal(ptx: str) -> None:
 def test_declared_float() -> None:
     kernel = Auditor(FLOAT_AS_BITS).kernels()[0]
     assert Uses(kernel).loads[4, 0, 4] == "f32"
+
+
+def test_rows_of_warps_for_matrices() -> None:
+    """A loop whose bound must be a multiple of a warp, and a block in which each row is a warp."""
+    text = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n) .maxntid 64, 1, 1
+{
+    .reg .b64 %d<4>; .reg .b32 %r<12>; .reg .pred %q;
+    .shared .align 16 .b8 s[2048];
+    ld.param.u64 %d0, [p];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r2, %tid.y;
+    mad.lo.u32 %r3, %r2, 32, %r0;
+    mov.u32 %r9, 0;
+    shl.b32 %r4, %r3, 4;
+    mov.u32 %r5, s;
+    and.b32 %r4, %r4, 1008;
+    add.u32 %r5, %r5, %r4;
+    st.shared.v4.b32 [%r5], {%r3, %r3, %r3, %r3};
+    bar.sync 0;
+    mov.u32 %r6, %r3;
+    setp.ge.s32 %q, %r6, %r1;
+    @%q bra Done;
+Again:
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r5];
+    add.u32 %r9, %r9, %r7;
+    add.s32 %r6, %r6, 64;
+    setp.lt.s32 %q, %r6, %r1;
+    @%q bra Again;
+Done:
+    mad.wide.u32 %d1, %r3, 4, %d0;
+    st.global.u32 [%d1], %r9;
+    ret;
+}
+"""
+    module = parse(text, "k.ptx")
+    (kernel,) = module.functions
+    found = usable_launch(module, kernel, "sm_80", 0, Image(orias.compile(text, arch="sm_80").data))
+    assert not isinstance(found, str), found
+    assert found[0].block == (32, 2, 1) and found[1].error is None

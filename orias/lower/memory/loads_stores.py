@@ -31,6 +31,7 @@ from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
 from orias.ori.ir import OP_COPY, OP_PACK
 from orias.ptx.ast import O_REG, O_VEC, TYPE_BITS, Instr, Operand, Sig
+from orias.semantics.integers import signed
 from orias.target import features
 
 if TYPE_CHECKING:
@@ -375,19 +376,23 @@ def lower_st(ctx: "Ctx", i: Instr) -> None:
 # --- parameters and constants -----------------------------------------------------------------------------------
 
 
+_BANK: Final = 1 << 16
+"""Bytes of a constant bank."""
+
+
 def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, base: int, index: Opnd = RZ) -> None:
     """A load from a constant bank at ``base + index + where``."""
-    offset = base + where.value
+    offset = base + signed(where.value & (1 << 64) - 1, 64)
     if where.var is not None and where.var.space == "reg":
         index = ctx.src(base_register(where), "b32")
     if index != RZ:
         if offset < 0 or offset > 0xFFFF:
             index = ctx.b.r("IADD3", index, imm(offset), RZ)
             offset = 0
-    elif offset < 0:
-        raise ctx.unsupported("A negative constant address")
     bits = TYPE_BITS[type_]
     step = bits // 8
+    if index == RZ and not 0 <= offset <= _BANK - step * len(elements(dst)):
+        raise ctx.unsupported(f"A load from byte {offset} of a constant bank")
     for k, e in enumerate(elements(dst)):
         at = offset + k * step
         if bits < 32:

@@ -37,6 +37,7 @@ from orias.cubin.relocs import (
 from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.isa_table import EncodeError, IsaTable
 from orias.isa.isa_table import load as load_table
+from orias.isa.op import Op
 from orias.isa.operand import imm, imm64, is_imm, payload
 from orias.progress import Bar
 from orias.sim.core import parallel_blocks
@@ -337,6 +338,15 @@ class Image:
         plans[index] = plan
         return plan
 
+    def operations(self, kernel: str) -> set[Op]:
+        """The operations of a kernel and of the functions with sections of their own."""
+        found: set[Op] = set()
+        for at, code, name in self._code:
+            if name == kernel or name not in self.kernels:
+                decoded = [self.decoded((at + k) >> 4) for k in range(0, len(code), 16)]
+                found.update(d.op for d in decoded if d is not None)
+        return found
+
     def decoded(self, index: int) -> Decoded | None:
         """The instruction at an index; None where there is none."""
         for at, code, _ in self._code:
@@ -406,6 +416,8 @@ class Image:
         timing: Callable[[Machine], Timing | None] | None = None,
         fill: int = POISON,
         tolerant: bool = False,
+        schedule: int = 0,
+        late: bool = False,
         cores: int = 1,
         executor: Executor | None = None,
         progress: bool = False,
@@ -425,7 +437,9 @@ class Image:
         callbacks around its instructions (None for none).  `fill`: the value of registers before they are written; its low byte fills shared and
         local memory (0xcd with the default, a pattern that stands out).  `tolerant`: threads go on at WARPSYNC where the others
         of their mask wait for ever at another instruction, instead of a :class:`Deadlock`, and shared memory ends at a
-        multiple of 128 bytes, as on devices.  `cores`: processes among which the blocks of a large launch are divided, or with
+        multiple of 128 bytes, as on devices.  `schedule`: a seed by which warps and divergent paths take turns, 0 for the usual
+        order.  `late`: products of warpgroups and copies by ``cp.async`` read their sources at the wait for them, and bulk copies take
+        long.  `cores`: processes among which the blocks of a large launch are divided, or with
         `executor` (of ``concurrent.futures``, of this or other machines) the number of parts that it gets.  Blocks then do not see
         each other's stores; code that could wait for them or count them (atomics, fences, volatile accesses on global memory, ...)
         runs in one process, and ``Result.together`` says why.  `progress`: draws a progress bar on standard error, if that is a terminal, where
@@ -454,7 +468,7 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
         arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
-        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant)
+        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant, schedule, late)
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
         together = self._together(launch) if cores > 1 or executor is not None else ""

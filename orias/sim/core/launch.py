@@ -11,6 +11,7 @@ from orias.sim.core.banked_memory import Banked
 from orias.sim.core.engine import Engine, Timing
 from orias.sim.core.late_results import Violation, Watch
 from orias.sim.core.object_places import frame_bytes
+from orias.sim.core.seeded_engine import SeededEngine
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.core.state import POISON, Machine, unwritten_byte
 from orias.sim.math.ops_int import I64, U32
@@ -85,6 +86,8 @@ class Options(NamedTuple):
     timing: Callable[[Machine], Timing | None] | None = None
     fill: int = POISON
     tolerant: bool = False
+    schedule: int = 0
+    late: bool = False
 
 
 class _Layout(NamedTuple):
@@ -303,6 +306,7 @@ class Launch:
         m.hardware_barriers = t.has(features.HARDWARE_BARRIERS)
         m.cluster_size = ranks
         m.mufu_error = self.options.mufu_error
+        m.late = self.options.late
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
         m.syscalls = lambda address, who: image.syscalls(m, address, who)
@@ -318,7 +322,14 @@ class Launch:
         self._name(m, layout, blocks, padded)
         m.watch = image.watch
         self.prepare(m)
-        engine = Engine(m, image.plans(), image.compile, self.options.max_steps - self.steps, n)
+        left = self.options.max_steps - self.steps
+        seed = self.options.schedule
+        plans, compile_ = image.plans(), image.compile
+        if seed:
+            # Each warp takes its own steps.
+            engine: Engine = SeededEngine(m, plans, compile_, left * m.warps, n, seed)
+        else:
+            engine = Engine(m, plans, compile_, left, n)
         engine.entry = self.entry()
         engine.tolerant = self.options.tolerant
         if self.options.timing is not None:

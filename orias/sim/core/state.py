@@ -35,6 +35,9 @@ _FULL: Final = np.uint32(0xFFFFFFFF)
 COPY_STEPS: Final = 64
 """Minimum steps that an asynchronous copy takes, unless its group is waited for."""
 
+_LATE_STEPS: Final = 1024
+"""The same with ``late``."""
+
 
 def widen(v: Arr, n: int) -> Arr:
     """A value per thread from an array that may have one value for all; read-only."""
@@ -349,6 +352,10 @@ class Machine:
         self.window_local = 0
         self.has_clusters = False
         self.hardware_barriers = False
+        self.late = False
+        """Asynchronous operations read their sources as late as hardware may."""
+        self.copying: dict[int, list[list[Callable[[], None]]]] = {}
+        """Copies by ``cp.async`` that have not been done, by warp: the open group last."""
         self.mufu_error = 0
         """Units in the last place that are added to results of MUFU."""
         self.sum_error = 0
@@ -367,7 +374,7 @@ class Machine:
 
     def defer(self, finish: Callable[[], None], group: bool) -> None:
         """Let `finish` run some steps later; with `group`, at the latest when groups of bulk copies are waited for."""
-        self.later.append((self.clock + COPY_STEPS, group, finish))
+        self.later.append((self.clock + (_LATE_STEPS if self.late else COPY_STEPS), group, finish))
 
     def finish_due(self) -> None:
         """Finish the copies that are due."""
@@ -380,6 +387,18 @@ class Machine:
         self.later = [x for x in self.later if groups_only and not x[1]]
         for _, _, finish in todo:
             finish()
+
+    def copy_done(self, warps: list[int], left: int = -1) -> None:
+        """Do the copies by ``cp.async`` of some warps: all, or those of all groups but the newest `left`."""
+        for w in warps:
+            groups = self.copying.get(w)
+            if groups is None:
+                continue
+            if left < 0:
+                groups.append([])
+            while len(groups) > max(left, 0) + 1:
+                for finish in groups.pop(0):
+                    finish()
 
     def set_bank(self, number: int, data: bytes) -> None:
         """Sets the contents of a constant bank."""

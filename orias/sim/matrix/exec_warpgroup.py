@@ -2,7 +2,8 @@
 
 A warp's quarter of the product (16 rows of 64) is computed when the instruction issues, from the current registers and
 shared memory.  Until a wait for its group, the registers of the accumulator hold a recognisable pattern; the wait
-writes the results to them.  Code that reads an accumulator without a wait therefore gives wrong results.
+writes the results to them.  Code that reads an accumulator without a wait therefore gives wrong results.  With ``late`` the
+wait also computes them, from what registers of A and shared memory hold then.
 
 :mod:`orias.sim.matrix.shared_matrix` has the matrices in shared memory.  Products are exact; sums of floating-point
 products are those of :mod:`orias.sim.matrix.exec_mma` (f64, rounded once).  Sparse metadata have the layout documented
@@ -170,18 +171,24 @@ def _d_words(f: Matrix, d: Arr) -> Arr:
         return sf.finish32(flat.astype(np.float32), False, False).reshape(32, -1)
 
 
+_NOT_YET: Final[Arr] = np.zeros((32, 0), U32)
+"""Stands for a result that is computed at the wait for it."""
+
+
 class Queue:
     """Pending results of one warp by first register: of the open group, and of the committed groups, oldest first."""
 
     def __init__(self) -> None:
         self.open: dict[int, Arr] = {}
         self.groups: list[dict[int, Arr]] = []
+        self.late: list[list[Callable[[], None]]] = [[]]
+        """With ``late``: what the open group, the last, and those before it still have to compute."""
 
-    def pending(self, register: int) -> Arr | None:
-        """The newest pending result for an accumulator; None if its registers hold the value."""
+    def group(self, register: int) -> dict[int, Arr] | None:
+        """The newest group with a pending result for an accumulator; None if its registers hold the value."""
         for g in (self.open, *reversed(self.groups)):
             if register in g:
-                return g[register]
+                return g
         return None
 
 
@@ -212,30 +219,51 @@ def gmma(s: Site) -> Exec:
     first_a = payload(s.src[0]) if f.from_registers else 0
     nothing = is_zero_reg(s.dst[0])
 
-    def one(m: Machine, warp: int, kept: bool) -> Arr:
+    def addend(m: Machine, warp: int, kept: bool) -> Callable[[], Arr] | None:
+        """Where the words of C come from: the registers as they are now, or a result that is still pending."""
+        if not kept or c_zero:
+            return None
+        group = _queue(m, warp).group(c)
+        if group is not None:
+            return lambda: group[c]
+        now = np.stack([m.R[c + k][32 * warp : 32 * warp + 32] for k in range(f.words)], axis=1)
+        return lambda: now
+
+    def one(m: Machine, warp: int, words_c: Callable[[], Arr] | None, words: list[int]) -> Arr:
+        """The product; `words`: the low words of the descriptors of A and B."""
         threads = slice(32 * warp, 32 * warp + 32)
         quarter = m.warp_in_block(warp) & 3
         if f.from_registers:
-            words = np.stack([m.R[first_a + k][threads] for k in range(4)], axis=1)
-            x = f.values(_fragment_a(f, words), 0)
+            fragment = np.stack([m.R[first_a + k][threads] for k in range(4)], axis=1)
+            x = f.values(_fragment_a(f, fragment), 0)
         else:
             rows = np.arange(16 * quarter, 16 * quarter + 16)
-            x = _stored(m, f, m.uniform_pair(descriptor, warp), 0, rows, f.stored_k, warp)
+            x = _stored(m, f, words[0], 0, rows, f.stored_k, warp)
         if f.sparse:
             x = _spread_sparse(f, x, m.R[metadata][threads], selector)
-        y = _stored(m, f, m.uniform_pair(descriptor + 2, warp), 1, np.arange(f.n), f.k, warp)
+        y = _stored(m, f, words[1], 1, np.arange(f.n), f.k, warp)
         total = np.matmul(x, y.T)
         z = np.zeros_like(total)
-        if kept and not c_zero:
-            old = _queue(m, warp).pending(c)
-            if old is None:
-                old = np.stack([m.R[c + k][threads] for k in range(f.words)], axis=1)
-            z = _c_values(f, np.ascontiguousarray(old))
+        if words_c is not None:
+            z = _c_values(f, np.ascontiguousarray(words_c()))
             total = total + z
         if m.sum_error and not f.exact:
             size = np.matmul(np.abs(x), np.abs(y).T) + np.abs(z)
             total = disturbed(m, total[None], x[None], y[None], z[None], f.narrow, size[None])[0]
         return _d_words(f, total)
+
+    def start(m: Machine, q: Queue, warp: int, flag: bool) -> None:
+        words = [m.uniform_pair(descriptor + k, warp) for k in (0, 2)]
+        words_c, group = addend(m, warp, flag), q.open
+        if not m.late:
+            group[d] = one(m, warp, words_c, words)
+            return
+
+        def compute() -> None:
+            group[d] = one(m, warp, words_c, words)
+
+        group.setdefault(d, _NOT_YET)
+        q.late[-1].append(compute)
 
     def run(m: Machine, a: Active) -> None:
         a.need_whole_warps("a matrix instruction")
@@ -243,12 +271,13 @@ def gmma(s: Site) -> Exec:
         for warp, flag in zip(a.warps.tolist(), kept.tolist(), strict=True):
             q = _queue(m, warp)
             if not nothing:
-                q.open[d] = one(m, warp, flag)
+                start(m, q, warp, flag)
                 for k in range(f.words):
                     m.R[d + k][32 * warp : 32 * warp + 32] = POISON
             if commit:
                 q.groups.append(q.open)
                 q.open = {}
+                q.late.append([])
                 if m.copy_watch is not None:
                     m.copy_watch.products_grouped(32 * warp)
 
@@ -278,8 +307,10 @@ def warpgroup(s: Site) -> Exec:
             if m.copy_watch is not None:
                 m.copy_watch.products_done(32 * warp, left)
             while len(q.groups) > left:
+                for compute in q.late.pop(0):
+                    compute()
                 for register, words in q.groups.pop(0).items():
-                    if q.pending(register) is None:
+                    if q.group(register) is None:
                         for k in range(words.shape[1]):
                             m.R[register + k][32 * warp : 32 * warp + 32] = words[:, k]
 

@@ -12,6 +12,7 @@ from orias.sim.core.engine import Engine
 from orias.sim.core.image import DEFAULT_STEPS, Globals, Image
 from orias.sim.core.launch import DEFAULT_STACK, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
+from orias.sim.core.seeded_engine import SeededEngine
 from orias.sim.core.sim_errors import ArgumentError
 from orias.sim.core.state import Machine, unwritten_byte
 from orias.sim.core.syscalls import Syscalls
@@ -260,8 +261,12 @@ class _PtxLaunch(Launch):
         m.frame[:] = STACK_TOP - p.units[0].frame_size
         m.dynamic[:] = STACK_TOP - self.stack
         self._name(m, layout, blocks, padded)
-        make = SerialEngine if image.choice.serial else Engine
         limit = self.options.max_steps * (threads if image.choice.serial else 1) - self.steps
-        engine = make(m, p.plans, p.plan_at, limit, n)
+        seed = image.choice.schedule
+        if seed:
+            engine: Engine = SeededEngine(m, p.plans, p.plan_at, limit * m.warps, n, seed)
+        else:
+            make = SerialEngine if image.choice.serial else Engine
+            engine = make(m, p.plans, p.plan_at, limit, n)
         engine.entry = p.units[0].start
         self._run(engine, blocks, padded)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import K_R, in_file, is_zero_reg, payload, reg_plus
+from orias.isa.operand import K_R, in_file, is_imm, is_zero_reg, payload, reg_plus
 from orias.sim.core.sim_errors import Deadlock, Fault
 from orias.sim.core.site import Exec, Getter, Site
 from orias.sim.core.state import Active, Bytes, Machine
@@ -180,6 +180,7 @@ def arrives(s: Site) -> Exec:
         arrivals = 1 if s.has("ARVCNT") else 0
 
         def run(m: Machine, a: Active) -> None:
+            m.copy_done(a.warps.tolist())
             each_object(
                 m, shared_offsets(m, a, get(m, a), None, 8, 8), lambda state, i: update(state, arrivals, arrivals - 1)
             )
@@ -187,6 +188,7 @@ def arrives(s: Site) -> Exec:
         return run
 
     def arrive(m: Machine, a: Active) -> None:
+        m.copy_done(a.warps.tolist())
         _software_arrive(m, a, get(m, a))
 
     return arrive
@@ -281,16 +283,30 @@ def rpcmov(s: Site) -> Exec:
 
 
 def depbar(s: Site) -> Exec:
-    """DEPBAR: finishes the copies of bulk groups."""
+    """DEPBAR: finishes the copies of bulk groups, and with ``late`` those by ``cp.async`` of all but the newest groups."""
+    left = next((payload(o) for o in s.src if is_imm(o)), 0)
 
     def run(m: Machine, a: Active) -> None:
         if m.later:
             m.finish_copies(groups_only=True)
+        if m.copying:
+            m.copy_done(a.warps.tolist(), left)
+
+    return run
+
+
+def ldgdepbar(s: Site) -> Exec:
+    """LDGDEPBAR: the copies by ``cp.async`` since the last one are a group."""
+
+    def run(m: Machine, a: Active) -> None:
+        for w in a.warps.tolist() if m.late else ():
+            m.copying.setdefault(w, [[]]).append([])
 
     return run
 
 
 BUILDERS: Final[dict[str, Builder]] = {
+    "LDGDEPBAR": ldgdepbar,
     "SYNCS": syncs,
     "STAS": stas,
     "USETMAXREG": usetmaxreg,

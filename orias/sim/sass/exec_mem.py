@@ -1,6 +1,7 @@
 """Builders for memory instructions: loads, stores, atomics, asynchronous copies, address-space queries."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -527,7 +528,7 @@ def atomic(s: Site) -> Exec:
 
 
 def ldgsts(s: Site) -> Exec:
-    """LDGSTS: copies from global to shared memory, at once; a false predicate stores zeros instead.
+    """LDGSTS: copies from global to shared memory, at once (with ``late`` at the wait); a false predicate stores zeros instead.
 
     With ZFILL the low bits of the source address, below the access size, are the number of bytes at the end to store as
     zeros (sm_80, sm_90: as ptxas 13.0 compiles the source size of ``cp.async``).
@@ -555,9 +556,20 @@ def ldgsts(s: Site) -> Exec:
             except Fault as f:
                 raise Fault(f.error, f.message, int(keep[f.lane])) from None
             index = np.minimum(offset[:, None] + np.arange(size), last[:, None])
-            data[keep] = np.where(np.arange(size) < size - missing[:, None], m.arena.data[index], 0)
-        words = data.view(U32)
-        to.flat.store(to.offset, size, [words[:, k] for k in range(size // 4)])
+            there = np.arange(size) < size - missing[:, None]
+
+        def finish(mine: Arr) -> None:
+            if len(keep):
+                data[keep] = np.where(there, m.arena.data[index], 0)
+            words = data.view(U32)[mine]
+            to.flat.store(to.offset[mine], size, [words[:, k] for k in range(size // 4)])
+
+        if not m.late:
+            finish(np.arange(a.n))
+            return
+        for w in a.warps.tolist():
+            mine = np.flatnonzero(a.warp_of == w)
+            m.copying.setdefault(w, [[]])[-1].append(partial(finish, mine))
 
     return run
 

@@ -1,7 +1,8 @@
 """Audits one cubin: runs the PTX and the cubin on the same launches and compares what they leave in memory.
 
 Every launch runs twice, with registers that start as a pattern that stands out, and as zero: the pattern makes a read of
-a register that nothing has written show, and zero shows what a user is likely to see.
+a register that nothing has written show, and zero shows what a user is likely to see.  Code in which threads meet or
+exchange values runs by other schedules too, and code with asynchronous operations so that they read their sources late.
 """
 
 import time
@@ -11,6 +12,16 @@ from typing import Any, Final, final
 from orias.check import check_cubin
 from orias.cubin.cubin_error import CubinError
 from orias.diag import CompileError, Unsupported
+from orias.isa.op import (
+    F_ALIGNED,
+    F_CLOSES_GROUP,
+    F_CONVERGENT,
+    F_TENSOR_MAP,
+    F_TOUCHES_SHARED,
+    F_WGMMA,
+    F_WHOLE_WARP,
+    F_YIELDS,
+)
 from orias.ptx.ast import Function, Module
 from orias.ptx.parser import parse
 from orias.sim.core.image import Image
@@ -20,14 +31,23 @@ from orias.sim.ptx import PtxImage
 from orias.tools.audit.audit_subject import Binary
 from orias.tools.audit.known_faults import Fault, catalogue
 from orias.tools.audit.launch_choice import float_types, launches
-from orias.tools.audit.reference_run import Reference
+from orias.tools.audit.reference_run import SCHEDULES, Reference
 from orias.tools.audit.storing_thread import storing_thread
 from orias.tools.audit.wrong_instruction import instruction_text, ptx_values, record, suspect, thread_number
 from orias.tools.validate.case import Case
 from orias.tools.validate.run_case import Outcome, Place, run
 
-FILLS: Final[tuple[tuple[str, int], ...]] = (("poison", POISON), ("zero", 0))
-"""Contents of registers before they are written."""
+Conditions = tuple[str, dict[str, Any]]
+"""Name of a run, and arguments of :meth:`orias.sim.core.image.Image.launch`."""
+_FILLS: Final[tuple[Conditions, ...]] = (("poison", {"fill": POISON}), ("zero", {"fill": 0}))
+_LATE: Final[Conditions] = ("poison; asynchronous operations read late", {"fill": POISON, "late": True})
+_ORDERS: Final[tuple[Conditions, ...]] = tuple(
+    (f"poison; warps and paths take turns by seed {k}", {"fill": POISON, "schedule": k}) for k in SCHEDULES
+)
+_MEETING: Final = F_CONVERGENT | F_WHOLE_WARP | F_ALIGNED | F_TOUCHES_SHARED | F_YIELDS
+"""Flags of operations whose result depends on which threads come together, or in which order."""
+_ASYNCHRONOUS: Final = F_CLOSES_GROUP | F_WGMMA | F_TENSOR_MAP
+"""Flags of operations that show that code has products or copies in flight."""
 _STEPS_MORE: Final = 20
 """Machine code may take this many times the steps of the PTX."""
 EQUAL, DIFFERENT, NOT_COMPARED = "equal", "different", "not compared"
@@ -79,6 +99,8 @@ class Verdict:
         self.binary = binary
         self.compared = 0
         """Launches that were compared, each with both contents of registers."""
+        self.orders = 0
+        """Further runs of them: by other schedules, or with sources that are read late."""
         self.skipped: list[str] = []
         self.difference: Difference | None = None
         self.notes: list[str] = []
@@ -100,7 +122,7 @@ class Verdict:
         """All fields, for JSON."""
         return {
             "kernel": self.kernel, "cubin": self.binary.name, "target": self.binary.arch, "tool": self.binary.tool, "release": self.binary.release,
-            "level": self.binary.level, "outcome": self.outcome, "compared": self.compared, "skipped": self.skipped, "notes": self.notes,
+            "level": self.binary.level, "outcome": self.outcome, "compared": self.compared, "orders": self.orders, "skipped": self.skipped, "notes": self.notes,
             "difference": self.difference.record() if self.difference is not None else None,
             "known": [f.record() for f in self.faults], "confirmed": self.confirmed, "seconds": round(self.seconds, 2),
         }  # fmt: skip
@@ -166,26 +188,41 @@ class Auditor:
             if isinstance(ref, str):
                 v.skipped.append(ref)
                 continue
-            for name, fill in FILLS:
-                got = self._run(v.binary, ref, fill)
+            for name, options in (*_FILLS, *self._more(image, v.kernel, ref)):
+                got = self._run(v.binary, ref, options)
                 place = ref.difference(got)
                 if place is not None:
                     v.difference = Difference(place, name, ref.case)
                     if explain:
-                        self._explain(v, ref, got, fill)
+                        self._explain(v, ref, got, options)
                     return
+                if options.get("schedule") or options.get("late"):
+                    v.orders += 1
             v.compared += 1
 
-    def _run(self, binary: Binary, ref: Reference, fill: int, **options: Any) -> Outcome:
+    @staticmethod
+    def _more(image: Image, kernel: str, ref: Reference) -> list[Conditions]:
+        """Further runs that the code of a kernel needs."""
+        if ref.outcome.error is not None:
+            return []
+        ops = image.operations(kernel)
+        out: list[Conditions] = []
+        if any(op.flags & _ASYNCHRONOUS for op in ops):
+            out.append(_LATE)
+        if ref.small and any(op.flags & _MEETING for op in ops) and ref.ordered():
+            out.extend(_ORDERS)
+        return out
+
+    def _run(self, binary: Binary, ref: Reference, options: dict[str, Any]) -> Outcome:
         steps, ref.case.max_steps = ref.case.max_steps, ref.case.max_steps * _STEPS_MORE
         try:
-            return run(Image(binary.data), ref.case, fill=fill, **options)
+            return run(Image(binary.data), ref.case, **options)
         finally:
             ref.case.max_steps = steps
 
     # -- explanation
 
-    def _explain(self, v: Verdict, ref: Reference, got: Outcome, fill: int) -> None:
+    def _explain(self, v: Verdict, ref: Reference, got: Outcome, options: dict[str, Any]) -> None:
         d = v.difference
         assert d is not None
         name, offset = d.place
@@ -206,13 +243,13 @@ class Auditor:
                 data = outcome.regions[int(name[1:])] if name.startswith("#") else outcome.variables[name]
                 setattr(d, field, "0x" + data[word : word + 4][::-1].tobytes().hex())
             d.line = run(PtxImage(self.module, v.binary.arch, like=ref.like), ref.case, d.place).writer
-            d.address = self._writer(v.binary, ref, fill, d.place)
+            d.address = self._writer(v.binary, ref, options, d.place)
             d.wrong_words, d.changed_words = ref.wrong_count(got)
             thread = (None, None)
         if d.address >= 0:
             d.store = instruction_text(image, self._index(image, v.kernel, d.address))
         self._notes(v)
-        self._suspect(v, ref, image, fill, thread)
+        self._suspect(v, ref, image, options, thread)
         known = catalogue()
         unwritten = bool(v.notes) or "nothing has written" in d.reason
         v.faults = [f for f in known if f.fits(self.ptx, v.binary.arch, v.binary.level, v.binary.release, unwritten)]
@@ -220,10 +257,10 @@ class Auditor:
             v.faults = [f for f in v.faults if f.unwritten]
         v.faults.sort(key=lambda f: not f.measured(v.binary.release))
 
-    def _writer(self, binary: Binary, ref: Reference, fill: int, place: Place) -> int:
+    def _writer(self, binary: Binary, ref: Reference, options: dict[str, Any], place: Place) -> int:
         steps, ref.case.max_steps = ref.case.max_steps, ref.case.max_steps * _STEPS_MORE
         try:
-            return run(Image(binary.data), ref.case, place, fill=fill).writer
+            return run(Image(binary.data), ref.case, place, **options).writer
         finally:
             ref.case.max_steps = steps
 
@@ -240,7 +277,9 @@ class Auditor:
             return
         v.notes = [h.line() for h in found if h.rule in ("unwritten", "source") and h.function == v.kernel]
 
-    def _suspect(self, v: Verdict, ref: Reference, image: Image, fill: int, thread: tuple[Any, Any]) -> None:
+    def _suspect(
+        self, v: Verdict, ref: Reference, image: Image, options: dict[str, Any], thread: tuple[Any, Any]
+    ) -> None:
         d = v.difference
         assert d is not None
         if d.address < 0:
@@ -253,14 +292,14 @@ class Auditor:
             b, t = thread_number(ref.case, block, who)
             number = b * padded + t
         elif d.place[0] != "error":
-            number = self._storing_thread(v.binary, ref, fill, d, index)
+            number = self._storing_thread(v.binary, ref, options, d, index)
         if number < 0:
             return
         known = ptx_values(self.module, v.binary.arch, ref.like, ref.case, number)
         known |= {w for p in ref.case.params for w in _words_of(p)}
         steps, ref.case.max_steps = ref.case.max_steps, ref.case.max_steps * _STEPS_MORE
         try:
-            trace = record(Image(v.binary.data), ref.case, fill, number)
+            trace = record(Image(v.binary.data), ref.case, options, number)
         finally:
             ref.case.max_steps = steps
         found = suspect(image, trace, index, known)
@@ -268,9 +307,11 @@ class Auditor:
             d.suspect_address = found[0] * 16 - next((at for at, name in image.code_places() if name == v.kernel), 0)
             d.suspect, d.reason = instruction_text(image, found[0]), found[1]
 
-    def _storing_thread(self, binary: Binary, ref: Reference, fill: int, d: Difference, index: int) -> int:
+    def _storing_thread(
+        self, binary: Binary, ref: Reference, options: dict[str, Any], d: Difference, index: int
+    ) -> int:
         """The number of the thread whose store wrote the wrong word: the last one that does."""
-        return storing_thread(Image(binary.data), ref.case, fill, d.place, index, _STEPS_MORE)
+        return storing_thread(Image(binary.data), ref.case, options, d.place, index, _STEPS_MORE)
 
 
 def _words_of(p: bytearray) -> list[int]:

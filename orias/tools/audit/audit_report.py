@@ -38,6 +38,9 @@ def report(v: Verdict) -> str:
         if v.reduced:
             lines.append(f"  reduced:  {v.reduced}")
     else:
-        lines.append(f"  compared: {v.compared} launches, each with registers that start as a pattern and as zero")
+        more = f"; {v.orders} runs by other schedules or with late reads" if v.orders else ""
+        lines.append(
+            f"  compared: {v.compared} launches, each with registers that start as a pattern and as zero{more}"
+        )
     lines.extend(f"  skipped:  {s}" for s in v.skipped)
     return "\n".join(lines) + "\n"

@@ -29,12 +29,15 @@ _SMALL, _LARGE = 1 << 16, 1 << 20
 """Sizes of regions, in bytes."""
 _TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None, int], ...]] = (
     (_SMALL, "", None, 0), (_LARGE, "", None, 0), (_LARGE, "small", None, 0), (_LARGE, "zero", None, 0),
-    (_LARGE, "", None, 4), (_LARGE, "small", None, 1), (_LARGE, "zero", None, 1),
+    (_LARGE, "", None, 4), (_LARGE, "", None, 64), (_LARGE, "small", None, 1), (_LARGE, "zero", None, 1),
     (_SMALL, "small", (32, 1, 1), 0), (_SMALL, "zero", (16, 16, 1), 0), (_SMALL, "zero", (8, 8, 1), 0),
     (_SMALL, "zero", (32, 8, 1), 0), (_SMALL, "zero", (1, 1, 1), 0),
 )  # fmt: skip
 """Sizes of regions, contents, blocks and numbers (0: by the loops) to try until a launch runs.  Small numbers are for strides, whose
 products would leave the regions."""
+_MATRIX: Final = frozenset(("ldmatrix", "stmatrix", "mma", "wmma.mma"))
+"""Operations that a whole warp runs, whose kernels number warps by rows of the block."""
+_WARP: Final = 32
 _TRAPS: Final = 5
 """After so many launches that the PTX ends with a trap, that is taken for what the kernel does."""
 
@@ -79,6 +82,20 @@ def _contents(kernel: Function, turn: int) -> str:
     return ("mixed", "small", "mixed")[turn % 3]
 
 
+def _has_matrices(kernel: Function) -> bool:
+    return any(isinstance(i, Instr) and i.sig.name in _MATRIX for i in kernel.body or [])
+
+
+def _rows_of_warps(kernel: Function, block: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Blocks with rows, of kernels with matrix operations: each row is a warp, and there are as many as may be, up to eight."""
+    if block[1] == 1 or not _has_matrices(kernel):
+        return block
+    most = 1
+    for n in kernel.directives.get("maxntid", (64,)):
+        most *= n
+    return (_WARP, min(max(most // _WARP, 1), 8), 1)
+
+
 def _choose(
     module: Module,
     kernel: Function,
@@ -92,8 +109,8 @@ def _choose(
     uses = Uses(kernel)
     case = Case(kernel.name)
     case.grid, case.block = shape(kernel, uses)
-    if block is not None and "reqntid" not in kernel.directives:
-        case.block = block
+    if "reqntid" not in kernel.directives:
+        case.block = block or _rows_of_warps(kernel, case.block)
     total = case.grid[0] * case.block[0] * case.block[1] * case.block[2]
     number = number or _sizes(kernel, total, exact)[turn % 3]
     kind = profile or _contents(kernel, turn)
@@ -186,8 +203,8 @@ def usable_launch(
                     return traps[0]
             if isinstance(found.error, Misaligned):
                 break
-            if isinstance(found.error, IllegalInstruction) and block is None:
-                # With other blocks it may be that a warp has too few threads.
+            if isinstance(found.error, IllegalInstruction) and block is None and not _has_matrices(kernel):
+                # With other blocks it may be that a warp has too few threads, and with other sizes that a part of one runs a matrix operation.
                 return str(found.error)
     return reason
 

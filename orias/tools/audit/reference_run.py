@@ -16,7 +16,7 @@ from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Trap
 from orias.sim.ptx import CANONICAL, CHOICES, Choice, PtxImage
 from orias.tools.validate.case import Case
-from orias.tools.validate.run_case import Outcome, Place, run
+from orias.tools.validate.run_case import Outcome, Place, difference, run
 
 Arr = npt.NDArray[Any]
 
@@ -28,7 +28,11 @@ _AT_ONCE: Final[tuple[Choice, ...]] = (
 """The first two differ in what compilers do most often: they fuse products with additions."""
 _SERIAL: Final[tuple[Choice, ...]] = tuple(c for c in CHOICES if c.serial)
 _MOST_SERIAL: Final = 200_000
-"""Thread instructions above which threads are not run one after the other, because that takes minutes."""
+"""Thread instructions above which threads are not run one after the other, or by other schedules, because that takes minutes."""
+SCHEDULES: Final = (1, 2)
+"""Seeds by which warps and divergent paths take turns in machine code."""
+_REFERENCE_SCHEDULES: Final = (1, 2, 3, 4)
+"""The same for the PTX, to see whether its results depend on them."""
 _NARROW: Final = 2.0**-4
 """A float is one with an error if its values differ by less than this part of the largest."""
 _TOGETHER: Final = 2
@@ -98,8 +102,11 @@ class Reference:
         self.types = types
         self._others: list[Outcome] = []
         """The outcomes of the first choices: a run takes as long as the launch, so only what is asked for is run."""
-        serial = _SERIAL if outcome.instructions <= _MOST_SERIAL else ()
+        self.small: Final[bool] = outcome.instructions <= _MOST_SERIAL
+        """Other orders of threads are tried."""
+        serial = _SERIAL if self.small else ()
         self._choices: Final[tuple[Choice, ...]] = (*_AT_ONCE, *serial)
+        self._ordered = -1
 
     def _first(self, count: int) -> list[Outcome]:
         """The outcomes under the first choices."""
@@ -111,6 +118,17 @@ class Reference:
     def others(self) -> list[Outcome]:
         """The outcomes under all other choices."""
         return self._first(len(self._choices))
+
+    def ordered(self) -> bool:
+        """True if no order in which warps and divergent paths took turns changed a bit of the PTX's results."""
+        if self._ordered < 0:
+            self._ordered = 1
+            for seed in _REFERENCE_SCHEDULES:
+                o = run(PtxImage(self.module, self.arch, CANONICAL._replace(schedule=seed), self.like), self.case)
+                if difference(self.outcome, o) is not None:
+                    self._ordered = 0
+                    break
+        return self._ordered == 1
 
     def defined(self) -> bool:
         """False if the program leaves open whether the launch ends."""

@@ -67,7 +67,7 @@ def _address(image: Image, case: Case, place: Place) -> int:
     return -1
 
 
-def storing_thread(image: Image, case: Case, fill: int, place: Place, index: int, more: int) -> int:
+def storing_thread(image: Image, case: Case, options: dict[str, Any], place: Place, index: int, more: int) -> int:
     """The number of the last thread that stores to a place with the instruction at `index`, -1 if none is seen.
 
     Threads are numbered through the launch, blocks padded to whole warps.  `more`: the code may take this many times the
@@ -87,7 +87,7 @@ def storing_thread(image: Image, case: Case, fill: int, place: Place, index: int
 
     steps, case.max_steps = case.max_steps, case.max_steps * more
     try:
-        run(image, case, fill=fill, timing=timing)
+        run(image, case, **options, timing=timing)
     finally:
         case.max_steps = steps
     return found[-1] if found else -1

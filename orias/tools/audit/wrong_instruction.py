@@ -106,7 +106,7 @@ def thread_number(case: Case, block: tuple[int, int, int], thread: tuple[int, in
     return block[0] + gx * (block[1] + gy * block[2]), thread[0] + bx * (thread[1] + by * thread[2])
 
 
-def record(image: Image, case: Case, fill: int, thread: int) -> list[Step]:
+def record(image: Image, case: Case, options: dict[str, Any], thread: int) -> list[Step]:
     """The steps of a thread, by its number among all threads of the launch with blocks padded to whole warps."""
     recorders: list[_Recorder] = []
     seen = 0
@@ -118,7 +118,7 @@ def record(image: Image, case: Case, fill: int, thread: int) -> list[Step]:
         recorders.append(_Recorder(image, m, here if 0 <= here < m.threads else -1))
         return recorders[-1]
 
-    run(image, case, fill=fill, timing=timing)
+    run(image, case, **options, timing=timing)
     return next((r.steps for r in recorders if r.steps), [])
 
 
