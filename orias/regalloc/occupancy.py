@@ -22,12 +22,21 @@ class Occupancy:
 
     def add(self, start: int, end: int, mask: int) -> None:
         """Occupy the registers of `mask` at the points [start, end)."""
+        if start >= end:
+            return
         cover = self.cover
         seen = self.seen
         left = start + self.size
         right = end + self.size
-        a = left
-        b = right - 1
+        # The nodes around a node that has seen the mask have seen it too.
+        a = left >> 1
+        while a and seen[a] & mask != mask:
+            seen[a] |= mask
+            a >>= 1
+        a = right - 1 >> 1
+        while a and seen[a] & mask != mask:
+            seen[a] |= mask
+            a >>= 1
         while left < right:
             if left & 1:
                 cover[left] |= mask
@@ -39,12 +48,6 @@ class Occupancy:
                 seen[right] |= mask
             left >>= 1
             right >>= 1
-        while a > 1:
-            a >>= 1
-            seen[a] |= mask
-        while b > 1:
-            b >>= 1
-            seen[b] |= mask
 
     def taken(self, start: int, end: int) -> int:
         """Registers occupied at some point in [start, end)."""
@@ -54,20 +57,26 @@ class Occupancy:
         right = end + self.size
         a = left
         b = right - 1
-        mask = 0
-        while left < right:
-            if left & 1:
-                mask |= seen[left]
-                left += 1
-            if right & 1:
-                right -= 1
-                mask |= seen[right]
-            left >>= 1
-            right >>= 1
-        while a != b:
-            a >>= 1
-            b >>= 1
-            mask |= cover[a] | cover[b]
+        if a == b:
+            mask = seen[a]
+        else:
+            mask = 0
+            while left < right:
+                if left & 1:
+                    mask |= seen[left]
+                    left += 1
+                if right & 1:
+                    right -= 1
+                    mask |= seen[right]
+                left >>= 1
+                right >>= 1
+                a >>= 1
+                b >>= 1
+                mask |= cover[a] | cover[b]
+            while a != b:
+                a >>= 1
+                b >>= 1
+                mask |= cover[a] | cover[b]
         while a > 1:
             a >>= 1
             mask |= cover[a]

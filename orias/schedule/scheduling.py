@@ -5,7 +5,7 @@ from orias.ori.ir import Func
 from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
 from orias.schedule.late_arrivals import arrive_late
-from orias.schedule.list import Plan, schedule_physical, schedule_virtual
+from orias.schedule.list import Plan, Reach, schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
@@ -14,13 +14,14 @@ from orias.schedule.texture_quads import expand_quads, settle
 from orias.schedule.zero_moves import clear_once
 
 
-def pre_ra(fn: Func, options: Options, plan: Plan | None = None) -> None:
+def pre_ra(fn: Func, options: Options, plan: Plan | None = None) -> Reach:
     """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``.
 
-    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.
+    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.  Returns the limits on live words that give the same order.
     """
     if options.opt_level > 0 and not options.serial:
-        schedule_virtual(fn, options.register_usage, plan)
+        return schedule_virtual(fn, options.register_usage, plan)
+    return Reach()
 
 
 def post_ra(fn: Func, options: Options) -> None:
