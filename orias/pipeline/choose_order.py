@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final, final
 
+from orias.analysis.liveness import Liveness, liveness
 from orias.diag import CompileError, Unsupported
 from orias.options import Options
 from orias.ori.clone import clone
@@ -31,14 +32,16 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
     """
     if options.opt_level == 0 or options.serial:
         return None
-    ways = plans(fn, options.register_usage)
+    # It is the same for all orders, which are orders within blocks.
+    lv = liveness(fn)
+    ways = plans(fn, options.register_usage, lv)
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.sched_trial_max_inst:
-        pre_ra(fn, options, ways[0])
+        pre_ra(fn, options, ways[0], lv)
         return None
-    orders = _Orders(fn, options)
+    orders = _Orders(fn, options, lv)
     if len(ways) == 1:
         put_in_order(fn, orders.order(ways[0]))
-        if fn.kind != "entry" or options.register_usage < 5 or most_live_words(fn) < ways[0].words:
+        if fn.kind != "entry" or options.register_usage < 5 or most_live_words(fn, lv) < ways[0].words:
             return None
         orders.restore()
         ways += wider_plans(fn, ways[0])
@@ -49,11 +52,12 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
 class _Orders:
     """The orders that plans give one function, each found once."""
 
-    __slots__ = ("fn", "found", "given", "options")
+    __slots__ = ("fn", "found", "given", "lv", "options")
 
-    def __init__(self, fn: Func, options: Options) -> None:
+    def __init__(self, fn: Func, options: Options, lv: Liveness) -> None:
         self.fn: Final[Func] = fn
         self.options: Final[Options] = options
+        self.lv: Final[Liveness] = lv
         self.given: Final[list[list[Inst]]] = [b.insts for b in fn.blocks]
         """The instructions of the blocks as given, of which :meth:`order` has indices."""
         self.found: Final[list[tuple[bool, Reach, Order]]] = []
@@ -72,7 +76,7 @@ class _Orders:
                 return order
         for b in self.fn.blocks:
             b.insts = list(b.insts)
-        reach = pre_ra(self.fn, self.options, way)
+        reach = pre_ra(self.fn, self.options, way, self.lv)
         order = order_of(self.given, self.fn)
         self.restore()
         self.found.append((way.sink, reach, order))

@@ -400,8 +400,7 @@ def _choose(
             break
         stale = ~used
         if segs:
-            s = segs[0][0]
-            stale |= occ.taken(max(0, s - knobs.reg_alloc_rest_distance), s + 1)
+            stale |= occ.before(segs[0][0], knobs.reg_alloc_rest_distance)
         rested &= ~_moved(stale, place)
     inside = ok & _within(used, c) & ~cost
     hazard = 0
@@ -434,7 +433,7 @@ def _snug(c: Cls, occ: Occupancy, ok: int, most: int) -> int:
     start, end = segs[0][0], segs[-1][1]
     reach = 1
     while reach <= most:
-        before, after = occ.taken(max(0, start - reach), start), occ.taken(end, min(end + reach, occ.size))
+        before, after = occ.before(start, reach), occ.after(end, reach)
         before = before >> place if place >= 0 else before << -place
         after = after >> place if place >= 0 else after << -place
         for choice in (ok & before & after, ok & (before | after)):

@@ -9,7 +9,6 @@ The exact order of ptxas is no goal (``docs/facts/scheduling.md``).
 
 from typing import Final, TypeAlias, final
 
-from orias.analysis.access import accesses
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.isa_table import load
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
@@ -77,16 +76,18 @@ def word_limit(fn: Func, plan: Plan) -> int:
     return min(plan.words, fn.max_regs - fn.knobs.sched_reg_reserve)
 
 
-def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None) -> Reach:
+def schedule_virtual(
+    fn: Func, register_usage: int = 5, plan: Plan | None = None, known: Liveness | None = None
+) -> Reach:
     """Reorder a function before register allocation (SSA or not); returns the limits that would give the same order.
 
     `register_usage` 0..10: how many registers may be used to hide latency (``-regUsageLevel``; 5 is the default).
-    `plan`: one of :func:`plans`; by default the first.
+    `plan`: one of :func:`plans`; by default the first.  `known`: the function's liveness, which no order changes.
     """
     lat = latency(fn.target.latency_class)
-    lv = liveness(fn)
+    lv = liveness(fn) if known is None else known
     if plan is None:
-        plan = plans(fn, register_usage)[0]
+        plan = plans(fn, register_usage, lv)[0]
     if plan.sunk is not None:
         put_in_order(fn, plan.sunk)
     elif plan.sink:
@@ -109,15 +110,15 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
     return reach
 
 
-def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
+def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> list[Plan]:
     """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
     Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
     above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there, and
     one with the registers of the next lower occupancy (of the next two on sm_100 and later), if there are loads that could
-    be under way together.
+    be under way together.  `known`: the function's liveness.
     """
-    lv = liveness(fn)
+    lv = liveness(fn) if known is None else known
     given = most_live_words(fn, lv)
     if register_usage < 5:
         return [Plan(True, given * (register_usage + 5) // 20)]
@@ -293,9 +294,8 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     height = graph.heights()
     waiting = list(graph.preds)
     ready = [k for k in range(n) if waiting[k] == 0]
-    touched = [accesses(inst, fn) for inst in graph.insts]
-    reads = [[r >> 8 for r in a.reads] for a in touched]
-    writes = [[w >> 8 for w in a.writes] for a in touched]
+    reads = [[r >> 8 for r in a.reads] for a in graph.touched]
+    writes = [[w >> 8 for w in a.writes] for a in graph.touched]
     earliest = _first_cycles(arrivals, reads, writes)
     at_cycle = [0] * n
     pipe_free: dict[str, int] = {}
