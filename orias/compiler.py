@@ -8,6 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING, final
 
+from orias.collector import Seldom
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CubinModule
 from orias.diag import CompileError, Diagnostic, Unsupported
@@ -49,7 +50,8 @@ def compile_text(
     """
     compiler = _Compiler(options, trace, bar)
     try:
-        return compiler.run(sources)
+        with Seldom():
+            return compiler.run(sources)
     finally:
         if compiler.server is not None:
             compiler.server.close()
@@ -63,9 +65,7 @@ class _Compiler:
 
     def __init__(self, options: Options, trace: "Trace | None", bar: "Bar | None") -> None:
         self.options: Options = options
-        self.alone: bool = (
-            options.verifies or bool(options.dump_before) or bool(options.dump_after) or trace is not None
-        )
+        self.alone: bool = bool(options.verifies or options.dump_before or options.dump_after or trace is not None)
         self.steps: Steps | None = bar.steps() if bar is not None and trace is None else None
         self.trace = trace if self.steps is None else self._step
         self.diagnostics: list[Diagnostic] = []

@@ -9,6 +9,7 @@ from orias.cli.compile_limits import LimitError, run_limited, temporary_name
 from orias.cli.diagnostics_text import Messages
 from orias.cli.parse import Command, UsageError
 from orias.cli.settings import Settings, settings
+from orias.collector import ALLOCATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ FAILURE = 255
 _OTHER_TARGET = ("SM version specified by .target", "PTX with .target", "Program with .target")
 _AFTER_FRONT_END = ("Unresolved extern function", "Unknown function", " .debug_", "Value of threads per SM")
 """Starts of messages on what is found after all inputs are read."""
-_ALLOCATIONS = 50_000
-"""New container objects between two collections of the cyclic collector (CPython's default: 700)."""
 OWN_NAME = "orias"
 """The program's own name; under any other, messages have ptxas's form."""
 STRING_NAME = "application ptx input"
@@ -267,7 +266,7 @@ def collect_seldom() -> None:
     """
     if not gc.isenabled():
         gc.freeze()
-        gc.set_threshold(_ALLOCATIONS, 10, 10)
+        gc.set_threshold(ALLOCATIONS, 10, 10)
         gc.enable()
 
 

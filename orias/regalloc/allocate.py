@@ -39,9 +39,11 @@ _ALIGNED: Final = _aligned()
 class Assignment:
     """Result of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
 
-    __slots__ = ("failed", "highest", "used")
+    __slots__ = ("comforts", "failed", "highest", "used")
 
     def __init__(self) -> None:
+        self.comforts: Comforts | None = None
+        """What the first order of the R registers prefers."""
         self.failed: list[Cls] = []
         self.highest: dict[int, int] = dict.fromkeys(FILES, -1)
         self.used: dict[int, int] = dict.fromkeys(FILES, 0)
@@ -126,16 +128,34 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
 
 
 def attempt(
-    classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool, cap: int = _BITS
+    classes: Classes,
+    file: int,
+    todo: list[Cls],
+    result: Assignment,
+    comfort: bool,
+    cap: int = _BITS,
+    known: dict[Cls, int] | None = None,
+    once: bool = False,
 ) -> list[Cls]:
-    """Assign registers up to number `cap` to the classes in the order of `todo`; returns the classes without a register."""
+    """Assign registers up to number `cap` to the classes in the order of `todo`; returns the classes without a register.
+
+    `known`: the registers of an earlier attempt in the same order, under the same preferences and a cap that was not lower
+    (-1: none).  As long as they are within this cap, they are the choice again: every choice is the lowest register of the
+    first set that has one, and a lower cap takes no register below itself from a set.  `once`: stop at the first failure.
+    """
     rg = classes.rg
     fn = rg.fn
     avail = usable(fn, file) & ((2 << cap) - 1)
     costly = kept(fn, file)
     occ = fixed_occupancy(rg, file)
-    banks = Banks(classes) if file == K_R and comfort else None
-    late = LateReads(rg) if file == K_R and comfort else None
+    banks: Banks | None = None
+    late: LateReads | None = None
+    if file == K_R and comfort:
+        comforts = result.comforts
+        if comforts is None:
+            comforts = result.comforts = Comforts(classes)
+        banks, late = comforts.banks, comforts.late
+        late.start()
     shown = Shown(rg, occ) if fn.names else None
     if shown is not None and comfort:
         todo = sorted(todo, key=shown.order)
@@ -144,10 +164,19 @@ def attempt(
     used = 0
     failed: list[Cls] = []
     for c in todo:
-        three, two = (0, 0) if banks is None else banks.disliked(c)
-        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, shown, three, two, fn.knobs, late)
+        slot = -2
+        if known is not None:
+            slot = known[c]
+            if slot >= 0 and slot + max(c.words) > cap:
+                known = None
+                slot = -2
+        if slot == -2:
+            three, two = (0, 0) if banks is None else banks.disliked(c)
+            slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, shown, three, two, fn.knobs, late)
         if slot < 0:
             failed.append(c)
+            if once:
+                break
             continue
         c.slot = slot
         for place, segs in c.words.items():
@@ -239,7 +268,7 @@ def _moved(mask: int, place: int) -> int:
 class LateReads:
     """Registers that an operation has yet to read some time after it has issued."""
 
-    __slots__ = ("at", "pending", "rest", "roomy")
+    __slots__ = ("at", "pending", "points", "rest", "roomy")
 
     def __init__(self, rg: Ranges) -> None:
         needs = units(rg.fn.target.sm).needs
@@ -252,17 +281,24 @@ class LateReads:
         # Calls by the ABI take registers anyway, which are free between them.
         calls = any(not rg.fn.calls[inst.uid].exact for _, inst in rg.clobbers)
         self.rest: Final[int] = knobs.reg_alloc_call_read_distance if calls else knobs.reg_alloc_late_read_distance
-        self.pending: Final[Occupancy] = Occupancy(rg.points)
+        self.points: Final[int] = rg.points
+        self.pending: list[int] = []
+        """The registers that are still to be read, at each point."""
         self.roomy: Final[int] = (1 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
         """Registers that cost no occupancy."""
+
+    def start(self) -> None:
+        """Forget the registers of an earlier attempt."""
+        self.pending = [0] * (self.points + 1)
 
     def add(self, segs: list[Seg], mask: int) -> None:
         """The registers of `mask` are given to a word with these intervals."""
         at = self.at
-        last = self.pending.size
+        pending = self.pending
         for _, e, _ in segs:
             if at[e]:
-                self.pending.add(e + 1, min(e + 1 + self.rest, last), mask)
+                for p in range(e + 1, min(e + 1 + self.rest, self.points)):
+                    pending[p] |= mask
 
     def taken(self, segs: list[Seg], occ: Occupancy) -> int:
         """Registers in which a word with these intervals would wait for a late read, or make another word wait for its own."""
@@ -270,10 +306,21 @@ class LateReads:
         at = self.at
         last = occ.size
         for s, e, _ in segs:
-            out |= self.pending.taken(s, s + 1)
+            out |= self.pending[s]
             if at[e]:
                 out |= occ.taken(e + 1, min(e + 1 + self.rest, last))
         return out
+
+
+@final
+class Comforts:
+    """What the choice of R registers prefers; the classes alone decide about it."""
+
+    __slots__ = ("banks", "late")
+
+    def __init__(self, classes: Classes) -> None:
+        self.banks: Final[Banks] = Banks(classes)
+        self.late: Final[LateReads] = LateReads(classes.rg)
 
 
 _LONG: Final = 16
@@ -321,32 +368,20 @@ def _choose(
     ok = _ALIGNED[c.mod, c.phase]
     if c.least > 0:
         ok &= -1 << c.least
-    rested = ok
-    cost = hazard = 0
+    cost = 0
     for place, segs in c.words.items():
         taken = ~avail
         for s, e, _ in segs:
             taken |= occ.taken(s, e)
-        stale = taken | ~used
-        if segs:
-            s = segs[0][0]
-            stale |= occ.taken(max(0, s - knobs.reg_alloc_rest_distance), s + 1)
         if place >= 0:
             ok &= ~(taken >> place)
-            rested &= ~(stale >> place)
             cost |= costly >> place
-            if late is not None:
-                hazard |= late.taken(segs, occ) >> place
         else:
             # Registers below 0 do not exist.
-            below = (1 << -place) - 1
-            ok &= ~((taken << -place) | below)
-            rested &= ~((stale << -place) | below)
+            ok &= ~((taken << -place) | (1 << -place) - 1)
             cost |= costly << -place
-            if late is not None:
-                hazard |= late.taken(segs, occ) << -place
-    if not ok:
-        return -1
+        if not ok:
+            return -1
     best = -1
     most = 0
     for slot, weight in c.pinned:
@@ -359,8 +394,19 @@ def _choose(
         return shown.choose(c, ok & _ROOMY, cost)
     if not used and len(c.words) == 1 and ok & ~cost:
         return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
-    rested &= ~cost
+    rested = ok & ~cost
+    for place, segs in c.words.items():
+        if not rested:
+            break
+        stale = ~used
+        if segs:
+            stale |= occ.before(segs[0][0], knobs.reg_alloc_rest_distance)
+        rested &= ~_moved(stale, place)
     inside = ok & _within(used, c) & ~cost
+    hazard = 0
+    if late is not None and ok & ~cost & ~three:
+        for place, segs in c.words.items():
+            hazard |= _moved(late.taken(segs, occ), place)
     if late is not None and hazard:
         roomy = ok & late.roomy & ~cost
         for choice in (rested & ~hazard & ~three, inside & ~hazard & ~three, roomy & ~hazard & ~three):
@@ -387,7 +433,7 @@ def _snug(c: Cls, occ: Occupancy, ok: int, most: int) -> int:
     start, end = segs[0][0], segs[-1][1]
     reach = 1
     while reach <= most:
-        before, after = occ.taken(max(0, start - reach), start), occ.taken(end, min(end + reach, occ.size))
+        before, after = occ.before(start, reach), occ.after(end, reach)
         before = before >> place if place >= 0 else before << -place
         after = after >> place if place >= 0 else after << -place
         for choice in (ok & before & after, ok & (before | after)):

@@ -28,6 +28,9 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.
     good = max(need + 1 + need // 64, FREE_WORDS)
     todo = sorted((c for c in classes.all() if c.file == K_R), key=usual_order)
+    comfortable = {c: c.slot for c in todo}
+    plain: dict[Cls, int] | None = None
+    plain_cap = 0
     tries = min(fn.knobs.reg_alloc_pack_trials, fn.knobs.reg_alloc_pack_budget // len(todo))
     best = [c.slot for c in todo]
     used = result.used[K_R]
@@ -35,9 +38,15 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     cap = good
     while high > good and high - low > 1 and tries > 0:
         order = todo
-        for comfort in _COMFORTABLE[:tries]:
+        ways = _COMFORTABLE[:tries]
+        for k, comfort in enumerate(ways):
             tries -= 1
-            failed = attempt(classes, K_R, order, result, comfort, cap)
+            known = comfortable if comfort else plain if order is todo and cap <= plain_cap else None
+            # Only the try after this one asks which classes failed, and one with other preferences does not.
+            once = comfort or k + 1 == len(ways)
+            failed = attempt(classes, K_R, order, result, comfort, cap, known, once)
+            if order is todo and not comfort and not once:
+                plain, plain_cap = {c: c.slot for c in todo}, cap
             if not failed:
                 best = [c.slot for c in todo]
                 used = result.used[K_R]

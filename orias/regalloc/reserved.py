@@ -9,7 +9,19 @@ from typing import Final, final
 from orias.analysis.inflight import Groups, InFlight, has_warpgroups, union
 from orias.analysis.liveness import members
 from orias.isa.op import F_WGMMA_SYNC
-from orias.isa.operand import K_R, Opnd, in_file, is_vreg, kind_of, lane_words, vreg
+from orias.isa.operand import (
+    FIRST_VREG,
+    K_R,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    Opnd,
+    in_file,
+    is_vreg,
+    kind_of,
+    lane_words,
+    vreg,
+)
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.regalloc.ssa_out import OP_PCOPY
 
@@ -57,13 +69,20 @@ class Reserved:
         first, count = lane_words(o, self._fn.vwidth[v])
         return range(self._wbase[v] + first, self._wbase[v] + first + count)
 
+    def _mask(self, o: Opnd) -> int:
+        """The words of a virtual register operand, as a mask."""
+        v = o >> PAYLOAD_SHIFT
+        if not o & LANE_MASK:
+            return (1 << self._fn.vwidth[v]) - 1 << self._wbase[v]
+        first, count = lane_words(o, self._fn.vwidth[v])
+        return (1 << count) - 1 << self._wbase[v] + first
+
     def _held(self, inst: Inst) -> int:
         """Mask over word numbers of D, of A in registers, and of its metadata."""
         mask = 0
         for o in [*inst.dst, *inst.src]:
             if is_vreg(o) and in_file(o, K_R):
-                for w in self._words(o):
-                    mask |= 1 << w
+                mask |= self._mask(o)
         return mask
 
     def _root(self, w: int) -> int:
@@ -84,9 +103,8 @@ class Reserved:
                     if is_vreg(s) and is_vreg(d) and kind_of(s) == kind_of(d) == K_R:
                         pairs.extend(zip(self._words(s), self._words(d), strict=False))
             for d in inst.dst:
-                if is_vreg(d):
-                    for w in self._words(d):
-                        live &= ~(1 << w)
+                if d >= FIRST_VREG:
+                    live &= ~self._mask(d)
             if pairs:
                 dying = 0
                 for w, v in pairs:
@@ -95,9 +113,8 @@ class Reserved:
                     self._family[max(a, c)] = min(a, c)
                 self._copies[inst.uid] = (pairs, dying)
             for o in inst.uses():
-                if is_vreg(o) and in_file(o, K_R):
-                    for w in self._words(o):
-                        live |= 1 << w
+                if o >= FIRST_VREG and o & KIND_MASK == K_R:
+                    live |= self._mask(o)
         self._head[b.id] = live
 
     def _moved(self, inst: Inst, state: Groups) -> Groups:

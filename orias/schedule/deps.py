@@ -8,7 +8,7 @@ registers.
 
 from typing import Final, final
 
-from orias.analysis.access import SLOT_GUARD, UNITS, accesses
+from orias.analysis.access import SLOT_GUARD, UNITS, Access, accesses
 from orias.isa.op import (
     ANYWHERE,
     F_ALIGNED,
@@ -67,7 +67,7 @@ _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
 class Graph:
     """Dependence graph of ``insts``: successors with distances in cycles, and predecessor counts."""
 
-    __slots__ = ("insts", "other_latency", "preds", "succs", "tails")
+    __slots__ = ("insts", "other_latency", "preds", "succs", "tails", "touched")
 
     def __init__(self, insts: list[Inst], other_latency: int) -> None:
         self.other_latency: Final[int] = other_latency
@@ -77,6 +77,8 @@ class Graph:
         self.preds: list[int] = [0] * len(insts)
         self.tails: list[int] = [0] * len(insts)
         """Least number of cycles from each instruction to the end of the piece, for what is read soon after it."""
+        self.touched: list[Access] = []
+        """What each instruction reads and writes, after register allocation."""
 
     def edge(self, a: int, b: int, cycles: int) -> None:
         """`b` issues at least `cycles` after `a`."""
@@ -235,7 +237,12 @@ class _Builder:
 
     def run(self) -> Graph:
         for n, inst in enumerate(self.g.insts):
-            reads, writes = self._accesses(inst)
+            if self.virtual:
+                reads, writes = self._accesses(inst)
+            else:
+                a = accesses(inst, self.fn)
+                self.g.touched.append(a)
+                reads, writes = a.reads, a.writes
             self._registers(n, inst, reads, writes)
             self._order(n, inst)
         return self.g

@@ -7,9 +7,8 @@ from the latency tables, pipes are resources, and the original order breaks ties
 The exact order of ptxas is no goal (``docs/facts/scheduling.md``).
 """
 
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
-from orias.analysis.access import accesses
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.isa_table import load
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
@@ -24,31 +23,77 @@ from orias.target.register_steps import SUB_PARTITIONS, most_words, registers_fo
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE
 
+Order: TypeAlias = list[list[int]]
+"""An order of a function's instructions: for each block, the indices of its instructions in the order before."""
+
 
 @final
 class Plan:
     """How a function is ordered before allocation: ``sink``: for few registers first; ``words``: live words it may need."""
 
-    __slots__ = ("sink", "words")
+    __slots__ = ("sink", "sunk", "words")
 
-    def __init__(self, sink: bool, words: int) -> None:
+    def __init__(self, sink: bool, words: int, sunk: Order | None = None) -> None:
         self.sink: Final[bool] = sink
         self.words: Final[int] = words
+        self.sunk: Final[Order | None] = sunk
+        """With ``sink``: the order for few registers, if it is known."""
 
 
-def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None) -> None:
-    """Reorder a function before register allocation (SSA or not).
+@final
+class Reach:
+    """The limits on live words that give the same order of a function: from ``least`` on, less than ``above``."""
+
+    __slots__ = ("above", "least")
+
+    def __init__(self) -> None:
+        self.least: int = 0
+        self.above: int = 1 << 30
+
+    def holds(self, limit: int) -> bool:
+        """True if a limit gives the order for which this was found."""
+        return self.least <= limit < self.above
+
+
+def order_of(before: list[list[Inst]], fn: Func) -> Order:
+    """The order of a function whose blocks had their instructions as in `before`."""
+    out: Order = []
+    for insts, b in zip(before, fn.blocks, strict=True):
+        place = {inst: k for k, inst in enumerate(insts)}
+        out.append([place[inst] for inst in b.insts])
+    return out
+
+
+def put_in_order(fn: Func, order: Order) -> None:
+    """Give the instructions of a function an order."""
+    for places, b in zip(order, fn.blocks, strict=True):
+        insts = b.insts
+        b.insts = [insts[k] for k in places]
+
+
+def word_limit(fn: Func, plan: Plan) -> int:
+    """Live words to which a plan limits a function."""
+    return min(plan.words, fn.max_regs - fn.knobs.sched_reg_reserve)
+
+
+def schedule_virtual(
+    fn: Func, register_usage: int = 5, plan: Plan | None = None, known: Liveness | None = None
+) -> Reach:
+    """Reorder a function before register allocation (SSA or not); returns the limits that would give the same order.
 
     `register_usage` 0..10: how many registers may be used to hide latency (``-regUsageLevel``; 5 is the default).
-    `plan`: one of :func:`plans`; by default the first.
+    `plan`: one of :func:`plans`; by default the first.  `known`: the function's liveness, which no order changes.
     """
     lat = latency(fn.target.latency_class)
-    lv = liveness(fn)
+    lv = liveness(fn) if known is None else known
     if plan is None:
-        plan = plans(fn, register_usage)[0]
-    if plan.sink:
+        plan = plans(fn, register_usage, lv)[0]
+    if plan.sunk is not None:
+        put_in_order(fn, plan.sunk)
+    elif plan.sink:
         _sink_all(fn, lv, lat)
-    limit = min(plan.words, fn.max_regs - fn.knobs.sched_reg_reserve)
+    limit = word_limit(fn, plan)
+    reach = Reach()
     meetings = _Meetings()
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
@@ -59,20 +104,21 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
         for first, last in pieces:
             piece = b.insts[first:last]
             following = _following(fn, b, last)
-            order = _Virtual(fn, b, piece, following, after[last], limit, lat, whole, meetings).run(arrivals)
+            order = _Virtual(fn, b, piece, following, after[last], limit, lat, whole, meetings).run(arrivals, reach)
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
+    return reach
 
 
-def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
+def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> list[Plan]:
     """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
     Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
     above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there, and
     one with the registers of the next lower occupancy (of the next two on sm_100 and later), if there are loads that could
-    be under way together.
+    be under way together.  `known`: the function's liveness.
     """
-    lv = liveness(fn)
+    lv = liveness(fn) if known is None else known
     given = most_live_words(fn, lv)
     if register_usage < 5:
         return [Plan(True, given * (register_usage + 5) // 20)]
@@ -84,13 +130,14 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
     first = Plan(False, step_words(given, free))
     if first.words <= free:
         return [first]
+    # Fewer words than this allow more warps than the order as given.
+    wanted = next((n for n in range(given, -1, -1) if step_words(n, free) < first.words), -1)
     kept = [list(b.insts) for b in fn.blocks]
-    _sink_all(fn, lv, latency(fn.target.latency_class))
-    least = most_live_words(fn, lv)
+    out = [first]
+    if wanted >= 0 and _sink_all(fn, lv, latency(fn.target.latency_class), wanted):
+        out.insert(0, Plan(True, step_words(most_live_words(fn, lv), free), order_of(kept, fn)))
     for b, insts in zip(fn.blocks, kept, strict=True):
         b.insts = insts
-    sunk = Plan(True, step_words(least, free))
-    out = [sunk, first] if sunk.words < first.words else [first]
     return out + wider_plans(fn, first)
 
 
@@ -125,13 +172,23 @@ def _free_words(fn: Func) -> int:
     return most_words(registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS))
 
 
-def _sink_all(fn: Func, lv: Liveness, lat: Latency) -> None:
-    """Give the blocks that need more registers than are free an order that needs fewer."""
+def _sink_all(fn: Func, lv: Liveness, lat: Latency, wanted: int = 1 << 30) -> bool:
+    """Give the blocks that need more registers than are free an order that needs fewer.
+
+    Stops, and returns False, when it shows that a block needs more than `wanted` words.
+    """
     free = _free_words(fn)
     meetings = _Meetings()
-    for b in fn.blocks:
-        if _pressure(fn, b, lv) > free:
+    if any(_words(fn, lv.live_out[b.id], K_R) > wanted for b in fn.blocks):
+        return False
+    needs = [_pressure(fn, b, lv) for b in fn.blocks]
+    for k in sorted(range(len(needs)), key=lambda k: -needs[k]):
+        if needs[k] > free:
+            b = fn.blocks[k]
             _sink(fn, b, lv, lat, meetings)
+            if _pressure(fn, b, lv) > wanted:
+                return False
+    return True
 
 
 def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency, meetings: "_Meetings") -> None:
@@ -237,9 +294,8 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     height = graph.heights()
     waiting = list(graph.preds)
     ready = [k for k in range(n) if waiting[k] == 0]
-    touched = [accesses(inst, fn) for inst in graph.insts]
-    reads = [[r >> 8 for r in a.reads] for a in touched]
-    writes = [[w >> 8 for w in a.writes] for a in touched]
+    reads = [[r >> 8 for r in a.reads] for a in graph.touched]
+    writes = [[w >> 8 for w in a.writes] for a in graph.touched]
     earliest = _first_cycles(arrivals, reads, writes)
     at_cycle = [0] * n
     pipe_free: dict[str, int] = {}
@@ -571,7 +627,7 @@ class _Virtual:
                     need[i] -= fn.vwidth[s]
         self.present.update(node.writes)
 
-    def _fits(self, k: int, first: int) -> bool:
+    def _fits(self, k: int, first: int, reach: Reach) -> bool:
         """True if an instruction may be placed now: registers suffice for its results up to its present position."""
         node = self.nodes[k]
         if not node.gain_r and not node.gain_p:
@@ -579,10 +635,17 @@ class _Virtual:
         r, p = self._delta(k)
         if p > 0 and self.live_p + p > self.fn.knobs.sched_predicate_limit:
             return False
-        return r <= 0 or k == first or max(self.need[first:k]) + r <= self.limit
+        if r <= 0 or k == first:
+            return True
+        words = max(self.need[first:k]) + r
+        if words <= self.limit:
+            reach.least = max(reach.least, words)
+            return True
+        reach.above = min(reach.above, words)
+        return False
 
-    def run(self, arrivals: Arrivals) -> list[int]:
-        """The new order, as indices into the piece."""
+    def run(self, arrivals: Arrivals, reach: Reach) -> list[int]:
+        """The new order, as indices into the piece; `reach` is narrowed to the limits that give the same."""
         graph, lat = self.graph, self.lat
         n = len(graph.insts)
         height = graph.heights()
@@ -599,14 +662,14 @@ class _Virtual:
         now = 0
         while ready:
             first = ready[0]
-            reach = first + ahead
+            farthest = first + ahead
             ranks: list[tuple[int, int, int]] = []
             for k in ready[:window]:
-                if k <= reach:
+                if k <= farthest:
                     ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
             ranks.sort()
             # If nothing fits, take the first: the present order is known to stay within its registers.
-            best = next((k for _, _, k in ranks if self._fits(k, first)), first)
+            best = next((k for _, _, k in ranks if self._fits(k, first, reach)), first)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
             at_cycle[best] = now

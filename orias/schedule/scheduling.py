@@ -1,11 +1,12 @@
 """The two entry points of scheduling: before and after register allocation."""
 
+from orias.analysis.liveness import Liveness
 from orias.options import Options
 from orias.ori.ir import Func
 from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
 from orias.schedule.late_arrivals import arrive_late
-from orias.schedule.list import Plan, schedule_physical, schedule_virtual
+from orias.schedule.list import Plan, Reach, schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
@@ -14,13 +15,15 @@ from orias.schedule.texture_quads import expand_quads, settle
 from orias.schedule.zero_moves import clear_once
 
 
-def pre_ra(fn: Func, options: Options, plan: Plan | None = None) -> None:
+def pre_ra(fn: Func, options: Options, plan: Plan | None = None, known: Liveness | None = None) -> Reach:
     """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``.
 
-    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.
+    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.  `known`: the function's liveness.
+    Returns the limits on live words that give the same order.
     """
     if options.opt_level > 0 and not options.serial:
-        schedule_virtual(fn, options.register_usage, plan)
+        return schedule_virtual(fn, options.register_usage, plan, known)
+    return Reach()
 
 
 def post_ra(fn: Func, options: Options) -> None:

@@ -14,6 +14,7 @@ from orias.lower.memory import cluster_copies
 from orias.lower.memory.view_fences import put_view_fences
 from orias.lower.texture import gradients
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_NOP, OP_PACK, OP_PHI, Block, Func
+from orias.ori.renumber import renumber
 from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
 from orias.target import abi, features
 
@@ -72,6 +73,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     fn.frame_fixed = align_up(state.frame_top, 8)
     _prune(fn)
     put_view_fences(fn)
+    renumber(fn)
     return fn
 
 

@@ -1,0 +1,64 @@
+"""The limits on live words that give one order, and orders that are carried from one copy of a function to another."""
+
+from orias.ori.clone import clone
+from orias.ori.ir import Func
+from orias.ori.text import dump, parse
+from orias.schedule.list import Order, Plan, Reach, order_of, plans, put_in_order, schedule_virtual
+from tests.schedule.test_look_ahead import loading
+
+
+def one_by_one() -> Func:
+    """Loads, each just before its use: with more registers more of them can come first."""
+    code = "".join(
+        f"  v{300 + n}:R = LDG.E v256, v257, URZ, 0x{4 * n:x}\n  v{401 + n}:R = IADD3 v{400 + n}, v{300 + n}, RZ\n"
+        for n in range(40)
+    )
+    return parse(
+        ".func k sm_90 entry ssa\nb0:\n  v256:UR2 = copy c[0x0][0x208]\n  v257:R2 = copy c[0x0][0x210]\n  v400:R = S2R SR_TID.X\n"
+        f"{code}  STG.E v256, v257, URZ, 0x0, v440\n  EXIT\n"
+    )
+
+
+def orders(sink: bool) -> dict[int, tuple[Order, Reach]]:
+    out: dict[int, tuple[Order, Reach]] = {}
+    for words in range(2, 64):
+        fn = one_by_one()
+        given = [list(b.insts) for b in fn.blocks]
+        reach = schedule_virtual(fn, plan=Plan(sink, words))
+        assert reach.holds(words)
+        out[words] = order_of(given, fn), reach
+    return out
+
+
+def test_limits_within_reach_give_the_same_order() -> None:
+    for sink in (False, True):
+        found = orders(sink)
+        assert len({str(order) for order, _ in found.values()}) > 4
+        within = 0
+        for order, reach in found.values():
+            for words, (other, _) in found.items():
+                if reach.holds(words):
+                    assert other == order
+                    within += 1
+        assert within > 2 * len(found)
+
+
+def test_the_order_for_few_registers_is_found_once() -> None:
+    """The plan that starts from it has it, and gives the same as one that has to find it."""
+    fn = loading(0)
+    sunk = next(p for p in plans(fn) if p.sink)
+    assert sunk.sunk is not None
+    first, second = clone(fn), clone(fn)
+    schedule_virtual(first, plan=sunk)
+    schedule_virtual(second, plan=Plan(True, sunk.words))
+    assert dump(first) == dump(second)
+
+
+def test_an_order_can_be_put_on_a_copy() -> None:
+    fn = one_by_one()
+    copy = clone(fn)
+    given = [list(b.insts) for b in fn.blocks]
+    schedule_virtual(fn, plan=Plan(False, 20))
+    assert dump(fn) != dump(copy)
+    put_in_order(copy, order_of(given, fn))
+    assert dump(fn) == dump(copy)
