@@ -1,16 +1,19 @@
 """The order before allocation, chosen by the time that the machine model gives the finished code."""
 
 from collections.abc import Callable
+from typing import Final
 
 from orias.diag import CompileError, Unsupported
 from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.decisions import ORDER, Decision
-from orias.ori.ir import Func
+from orias.ori.ir import Func, Inst
 from orias.schedule.list import Plan, most_live_words, plans, wider_plans
 from orias.schedule.scheduling import pre_ra
 from orias.target import features
-from orias.target.register_steps import registers_of
+from orias.target.register_steps import RESERVED_REGISTERS, STEPS, registers_for, registers_of
+
+_NEVER: Final = 1_000
 
 
 def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> Func | None:
@@ -30,13 +33,37 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
     else:
         kept = [list(b.insts) for b in fn.blocks]
         pre_ra(fn, options, ways[0])
-        if most_live_words(fn) < ways[0].words:
+        live = most_live_words(fn)
+        if live < ways[0].words:
+            _meet_step(fn, options, kept, live)
             return None
-        for b, insts in zip(fn.blocks, kept, strict=True):
-            b.insts = insts
+        _restore(fn, kept)
         ways += wider_plans(fn, ways[0])
         return _best(fn, options, ways, finish)
     return None
+
+
+def _meet_step(fn: Func, options: Options, kept: list[list[Inst]], live: int) -> None:
+    """Orders a function again with a few live words less, where that gives it a higher occupancy; `kept`: the order as given."""
+    words = _words_of_step_below(fn, live + RESERVED_REGISTERS)
+    if not 0 < live - words <= fn.knobs.sched_near_step:
+        return
+    found = [list(b.insts) for b in fn.blocks]
+    _restore(fn, kept)
+    pre_ra(fn, options, Plan(False, words))
+    if most_live_words(fn) > words:
+        _restore(fn, found)
+
+
+def _words_of_step_below(fn: Func, registers: int) -> int:
+    """Live words of the highest register count below one with which more warps fit; a number that none has if there is none."""
+    step = max((s for s in STEPS if s < registers), default=0)
+    return step - RESERVED_REGISTERS if registers > registers_for(fn.warps()) else -_NEVER
+
+
+def _restore(fn: Func, kept: list[list[Inst]]) -> None:
+    for b, insts in zip(fn.blocks, kept, strict=True):
+        b.insts = insts
 
 
 def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Func | None:
@@ -60,19 +87,28 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
         if 0 < over <= fn.knobs.sched_step_overshoot and len(todo) < 2 * len(ways):
             # The allocator needs a few registers more than live words: with as many words less the occupancy is as planned.
             todo.append(Plan(way.sink, way.words - over))
+        elif over < 0 and len(todo) < 2 * len(ways):
+            words = _words_of_step_below(fn, trial.reg_count)
+            if trial.reg_count - RESERVED_REGISTERS - words <= fn.knobs.sched_near_step:
+                todo.append(Plan(way.sink, words))
         if least < 0 or time < least:
             least = time
-    # The model is not that exact: of two orders with nearly the same time, the one with fewer registers.
+    # The model is not that exact: of orders with nearly the same time, one with which more warps fit.
     spare = fn.knobs.sched_reg_preference // (1 if fn.target.has(features.UNIFORM_BRANCHES) else 2)
     near = [x for x in tried if x[2] <= least + least * spare / 100]
     if not near:
         pre_ra(fn, options, ways[0])
         return None
-    best, finished, _ = min(near, key=lambda x: (x[1].reg_count if spare else 0, x[2]))
+    best, finished, _ = min(near, key=lambda x: (_step(x[1].reg_count) if spare else 0, x[2]))
     pre_ra(fn, options, best)
     if fn.decisions is not None:
         fn.decisions.append(_decision(tried, best))
     return finished
+
+
+def _step(registers: int) -> int:
+    """The register count up to which as many warps fit."""
+    return next((s for s in STEPS if s >= registers), registers)
 
 
 def _decision(tried: list[tuple[Plan, Func, float]], best: Plan) -> Decision:

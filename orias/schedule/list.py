@@ -12,7 +12,7 @@ from typing import Final, final
 from orias.analysis.access import accesses
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.isa_table import load
-from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
+from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ, F_TEXTURE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
@@ -23,6 +23,9 @@ from orias.target import features
 from orias.target.register_steps import SUB_PARTITIONS, most_words, registers_for, step_words
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE
+
+_LOADS: Final = F_READ | F_TEXTURE
+"""Flags of operations that read memory; of these, those with F_DISTANT count as loads here."""
 
 
 @final
@@ -117,7 +120,7 @@ def most_live_words(fn: Func, lv: Liveness | None = None) -> int:
 
 def _loads(b: Block) -> int:
     """Loads of a block from memory that may be far."""
-    return sum(1 for inst in b.insts if inst.op.flags & F_DISTANT and inst.op.flags & F_READ)
+    return sum(1 for inst in b.insts if inst.op.flags & F_DISTANT and inst.op.flags & _LOADS)
 
 
 def _free_words(fn: Func) -> int:
@@ -249,13 +252,20 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     intervals = [lat.interval(i.op) for i in graph.insts]
     surplus, lean = alu_surplus(keys, intervals)
     patience = 1 if is_bound_to_alu(keys, intervals, others) else 0
+    leads, spare = _leads(graph)
+    hold, reach = spare <= fn.knobs.sched_held_back, fn.knobs.sched_held_cycles
     now = 0
     while ready:
         best = -1
         best_rank = (1 << 60, 0, 0)
         switched = False
         fma_free = max(pipe_free.get("FMA", 0), now)
+        held = hold and any(
+            leads[k] and max(earliest[k], pipe_free.get(keys[k], 0)) <= now + reach for k in ready[:window]
+        )
         for k in ready[:window]:
+            if held and not leads[k]:
+                continue
             at = max(earliest[k], pipe_free.get(keys[k], 0), now)
             other = False
             if others[k] is not None and (at > now or lean > 0):
@@ -286,6 +296,22 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         now += 1
     _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
     return out
+
+
+def _leads(graph: Graph) -> tuple[bytearray, int]:
+    """What loads from memory that may be far depend on, these included, and how many instructions neither lead to them nor wait for them."""
+    n = len(graph.insts)
+    leads, waits = bytearray(n), bytearray(n)
+    for k in range(n - 1, -1, -1):
+        flags = graph.insts[k].op.flags
+        if (flags & F_DISTANT and flags & _LOADS) or any(leads[s] for s in graph.succs[k]):
+            leads[k] = 1
+    for k in range(n):
+        flags = graph.insts[k].op.flags
+        if waits[k] or (flags & F_DISTANT and flags & _LOADS):
+            for s in graph.succs[k]:
+                waits[s] = 1
+    return leads, sum(1 for k in range(n) if not leads[k] and not waits[k])
 
 
 def _first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[int]]) -> list[int]:
@@ -596,6 +622,8 @@ class _Virtual:
         keys = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
         out: list[int] = []
         window, ahead = self.fn.knobs.sched_ready_window, self.fn.knobs.sched_move_up_limit
+        leads, _ = _leads(graph)
+        held = self.fn.knobs.sched_held_cycles
         now = 0
         while ready:
             first = ready[0]
@@ -607,6 +635,9 @@ class _Virtual:
             ranks.sort()
             # If nothing fits, take the first: the present order is known to stay within its registers.
             best = next((k for _, _, k in ranks if self._fits(k, first)), first)
+            if not leads[best] and self.nodes[best].gain_r:
+                near = now + held
+                best = next((k for at, _, k in ranks if at <= near and leads[k] and self._fits(k, first)), best)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
             at_cycle[best] = now
