@@ -1,7 +1,6 @@
 """The order before allocation, chosen by the time that the machine model gives the finished code."""
 
 from collections.abc import Callable
-from typing import Final
 
 from orias.diag import CompileError, Unsupported
 from orias.options import Options
@@ -12,8 +11,6 @@ from orias.schedule.list import Plan, most_live_words, plans, wider_plans
 from orias.schedule.scheduling import pre_ra
 from orias.target import features
 from orias.target.register_steps import RESERVED_REGISTERS, STEPS, registers_for, registers_of
-
-_NEVER: Final = 1_000
 
 
 def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> Func | None:
@@ -56,9 +53,9 @@ def _meet_step(fn: Func, options: Options, kept: list[list[Inst]], live: int) ->
 
 
 def _words_of_step_below(fn: Func, registers: int) -> int:
-    """Live words of the highest register count below one with which more warps fit; a number that none has if there is none."""
-    step = max((s for s in STEPS if s < registers), default=0)
-    return step - RESERVED_REGISTERS if registers > registers_for(fn.warps()) else -_NEVER
+    """Live words of the highest register count below one with which more warps fit; none of them if there is none."""
+    below = [s for s in STEPS if s < registers] if registers > registers_for(fn.warps()) else []
+    return max(below, default=0) - RESERVED_REGISTERS
 
 
 def _restore(fn: Func, kept: list[list[Inst]]) -> None:
