@@ -2,7 +2,7 @@
 
 Moves, two-operand additions (also with a carry) and left shifts (also with an addition) exist on the ALU pipe and, as IMAD, on the FMA
 pipe.  Like ptxas, the scheduler takes the free pipe (``docs/facts/optimizer.md``: MOV and IMAD.MOV.U32, IADD3 and IMAD.IADD or, with a
-constant on sm_90 and later, VIADD, IADD3.X and IMAD.X, SHF.L and IMAD.SHL.U32).
+constant on sm_90 to sm_103, VIADD, IADD3.X and IMAD.X, SHF.L and IMAD.SHL.U32).
 """
 
 from typing import Final, final

@@ -46,7 +46,8 @@ def test_forms(sm: str, text: str, want: str | None) -> None:
     [
         ("sm_89", "R2 = IADD3 R3, 0x8, RZ", None),
         ("sm_90", "R2 = IADD3 R3, 0x8, RZ", "R2 = VIADD R3, 0x8"),
-        ("sm_120", "@P0 R2 = IADD3 R3, 0xfffffff8, RZ", "@P0 R2 = VIADD R3, 0xfffffff8"),
+        ("sm_100", "@P0 R2 = IADD3 R3, 0xfffffff8, RZ", "@P0 R2 = VIADD R3, 0xfffffff8"),
+        ("sm_120", "R2 = IADD3 R3, 0x8, RZ", None),
         ("sm_90", "R2 = IADD3 -R3, 0x8, RZ", None),
         ("sm_90", "R2 = IADD3 RZ, 0x8, RZ", None),
         ("sm_90", "R2, P0 = IADD3 R3, 0x8, RZ", None),
