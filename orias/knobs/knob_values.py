@@ -58,7 +58,6 @@ class Knobs:
         "sched_max_mem_dep",
         "sched_model_turns",
         "sched_move_up_limit",
-        "sched_near_step",
         "sched_predicate_limit",
         "sched_pseudo_latency",
         "sched_read_sb_base_latency",
@@ -167,7 +166,6 @@ class Knobs:
     sched_held_cycles: int
     sched_start_stall: int
     sched_step_overshoot: int
-    sched_near_step: int
     sched_look_ahead: int
     sched_branch_latency: int
     loop_weight_bits: int

@@ -6,11 +6,11 @@ from orias.diag import CompileError, Unsupported
 from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.decisions import ORDER, Decision
-from orias.ori.ir import Func, Inst
+from orias.ori.ir import Func
 from orias.schedule.list import Plan, most_live_words, plans, wider_plans
 from orias.schedule.scheduling import pre_ra
 from orias.target import features
-from orias.target.register_steps import RESERVED_REGISTERS, STEPS, registers_for, registers_of
+from orias.target.register_steps import STEPS, registers_of
 
 
 def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> Func | None:
@@ -30,37 +30,13 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
     else:
         kept = [list(b.insts) for b in fn.blocks]
         pre_ra(fn, options, ways[0])
-        live = most_live_words(fn)
-        if live < ways[0].words:
-            _meet_step(fn, options, kept, live)
+        if most_live_words(fn) < ways[0].words:
             return None
-        _restore(fn, kept)
+        for b, insts in zip(fn.blocks, kept, strict=True):
+            b.insts = insts
         ways += wider_plans(fn, ways[0])
         return _best(fn, options, ways, finish)
     return None
-
-
-def _meet_step(fn: Func, options: Options, kept: list[list[Inst]], live: int) -> None:
-    """Orders a function again with a few live words less, where that gives it a higher occupancy; `kept`: the order as given."""
-    words = _words_of_step_below(fn, live + RESERVED_REGISTERS)
-    if not 0 < live - words <= fn.knobs.sched_near_step:
-        return
-    found = [list(b.insts) for b in fn.blocks]
-    _restore(fn, kept)
-    pre_ra(fn, options, Plan(False, words))
-    if most_live_words(fn) > words:
-        _restore(fn, found)
-
-
-def _words_of_step_below(fn: Func, registers: int) -> int:
-    """Live words of the highest register count below one with which more warps fit; none of them if there is none."""
-    below = [s for s in STEPS if s < registers] if registers > registers_for(fn.warps()) else []
-    return max(below, default=0) - RESERVED_REGISTERS
-
-
-def _restore(fn: Func, kept: list[list[Inst]]) -> None:
-    for b, insts in zip(fn.blocks, kept, strict=True):
-        b.insts = insts
 
 
 def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Func | None:
@@ -84,10 +60,6 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
         if 0 < over <= fn.knobs.sched_step_overshoot and len(todo) < 2 * len(ways):
             # The allocator needs a few registers more than live words: with as many words less the occupancy is as planned.
             todo.append(Plan(way.sink, way.words - over))
-        elif over < 0 and len(todo) < 2 * len(ways):
-            words = _words_of_step_below(fn, trial.reg_count)
-            if trial.reg_count - RESERVED_REGISTERS - words <= fn.knobs.sched_near_step:
-                todo.append(Plan(way.sink, words))
         if least < 0 or time < least:
             least = time
     # The model is not that exact: of orders with nearly the same time, one with which more warps fit.

@@ -26,6 +26,8 @@ from orias.timing.units import NEEDS_WRITE
 
 _LOADS: Final = F_READ | F_TEXTURE
 """Flags of operations that read memory; of these, those with F_DISTANT count as loads here."""
+_TRIED: Final = 3
+"""Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
 
 
 @final
@@ -120,7 +122,7 @@ def most_live_words(fn: Func, lv: Liveness | None = None) -> int:
 
 def _loads(b: Block) -> int:
     """Loads of a block from memory that may be far."""
-    return sum(1 for inst in b.insts if inst.op.flags & F_DISTANT and inst.op.flags & _LOADS)
+    return sum(1 for inst in b.insts if _is_load(inst))
 
 
 def _free_words(fn: Func) -> int:
@@ -260,9 +262,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         best_rank = (1 << 60, 0, 0)
         switched = False
         fma_free = max(pipe_free.get("FMA", 0), now)
-        held = hold and any(
-            leads[k] and max(earliest[k], pipe_free.get(keys[k], 0)) <= now + reach for k in ready[:window]
-        )
+        held = False
         for k in ready[:window]:
             if held and not leads[k]:
                 continue
@@ -274,7 +274,11 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
                 if other:
                     at = elsewhere
             rank = (at, -height[k], k)
-            if rank < best_rank:
+            if hold and not held and leads[k] and at <= now + reach:
+                # From here on only what leads to loads.
+                held = True
+                best, best_rank, switched = k, rank, other
+            elif rank < best_rank:
                 best, best_rank, switched = k, rank, other
         ready.remove(best)
         now = max(now, best_rank[0])
@@ -303,15 +307,27 @@ def _leads(graph: Graph) -> tuple[bytearray, int]:
     n = len(graph.insts)
     leads, waits = bytearray(n), bytearray(n)
     for k in range(n - 1, -1, -1):
-        flags = graph.insts[k].op.flags
-        if (flags & F_DISTANT and flags & _LOADS) or any(leads[s] for s in graph.succs[k]):
+        if _is_load(graph.insts[k]):
             leads[k] = 1
+            continue
+        for s in graph.succs[k]:
+            if leads[s]:
+                leads[k] = 1
+                break
+    free = 0
     for k in range(n):
-        flags = graph.insts[k].op.flags
-        if waits[k] or (flags & F_DISTANT and flags & _LOADS):
+        if waits[k] or _is_load(graph.insts[k]):
             for s in graph.succs[k]:
                 waits[s] = 1
-    return leads, sum(1 for k in range(n) if not leads[k] and not waits[k])
+        elif not leads[k]:
+            free += 1
+    return leads, free
+
+
+def _is_load(inst: Inst) -> bool:
+    """True for what reads memory that may be far."""
+    flags = inst.op.flags
+    return flags & F_DISTANT != 0 and flags & _LOADS != 0
 
 
 def _first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[int]]) -> list[int]:
@@ -607,6 +623,22 @@ class _Virtual:
             return False
         return r <= 0 or k == first or max(self.need[first:k]) + r <= self.limit
 
+    def _choose(self, ranks: list[tuple[int, int, int]], first: int, near: int, leads: bytearray) -> int:
+        """The next instruction: the best that fits, but what leads to a load and can issue by `near` before others that need registers."""
+        best, others = -1, _TRIED
+        for at, _, k in ranks:
+            if best >= 0 and (at > near or others == 0):
+                break
+            if best < 0 or leads[k]:
+                if best >= 0:
+                    others -= 1
+                if self._fits(k, first):
+                    if best >= 0 or leads[k] or not self.nodes[k].gain_r:
+                        return k
+                    best = k
+        # If nothing fits, take the first: the present order is known to stay within its registers.
+        return first if best < 0 else best
+
     def run(self, arrivals: Arrivals) -> list[int]:
         """The new order, as indices into the piece."""
         graph, lat = self.graph, self.lat
@@ -633,11 +665,7 @@ class _Virtual:
                 if k <= reach:
                     ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
             ranks.sort()
-            # If nothing fits, take the first: the present order is known to stay within its registers.
-            best = next((k for _, _, k in ranks if self._fits(k, first)), first)
-            if not leads[best] and self.nodes[best].gain_r:
-                near = now + held
-                best = next((k for at, _, k in ranks if at <= near and leads[k] and self._fits(k, first)), best)
+            best = self._choose(ranks, first, now + held, leads)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
             at_cycle[best] = now

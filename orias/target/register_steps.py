@@ -36,10 +36,8 @@ FREE_WORDS: Final = STEPS[0] - SYSTEM_REGISTERS
 """Up to this many live words, fewer registers gain no occupancy on any target."""
 
 
-RESERVED_REGISTERS: Final = SYSTEM_REGISTERS + 1
-"""Registers of a count that live words do not get: the system's and the stack pointer."""
-_UNUSABLE: Final = RESERVED_REGISTERS + 2
-"""The same with what alignment of vectors wastes."""
+_UNUSABLE: Final = SYSTEM_REGISTERS + 3
+"""Registers of a step that live words do not get: the system's, the stack pointer, and what alignment of vectors wastes."""
 
 
 def most_words(registers: int) -> int:

@@ -80,7 +80,6 @@ NEEDS = {
     "SchedSinkMaxInst": "the same in a piece of more than 3000 instructions",
     "SchedSinkWindow": "more than 64 ready instructions in such an order",
     "SchedSinkPredicates": "more than six live predicates in such an order",
-    "SchedNearStep": "an order that needs a few live words more than a higher occupancy allows",
     "LoadAheadDistance": "a load after an arm that stays (tests/passes/cases/loads_ahead.txt)",
     "LoadAheadLimit": "the same",
     "UnrollKnownCount": "a long loop with loads whose iterations four does not divide (tests/passes/cases/partial_unroll.txt)",
