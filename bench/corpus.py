@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -70,13 +71,16 @@ def operations(data: bytes, arch: str) -> Counter[str]:
 
 
 def vendor(
-    ptxas: str, path: Path, arch: str, timeout: float = 60
+    ptxas: str, path: Path, arch: str, timeout: float = 60, more: Sequence[str] = ()
 ) -> tuple[dict[str, tuple[int, int, int]], bytes] | str:
     """Kernel -> (instructions, registers, spill bytes) of ptxas and its cubin, or its message."""
     with tempfile.TemporaryDirectory() as work:
         out = Path(work) / "a.cubin"
         r = subprocess.run(
-            [ptxas, "-v", f"-arch={arch}", str(path), "-o", str(out)], capture_output=True, text=True, timeout=timeout
+            [ptxas, "-v", f"-arch={arch}", *more, str(path), "-o", str(out)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
         )
         if r.returncode:
             return (r.stderr.strip().splitlines() or [f"exit code {r.returncode}"])[0]

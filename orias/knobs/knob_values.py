@@ -17,6 +17,8 @@ class Knobs:
         "fused_product_readers",
         "hoist_budget",
         "hoist_working_registers",
+        "load_ahead_distance",
+        "load_ahead_limit",
         "logic_readers",
         "local_words_limit",
         "loop_rotation_inst_limit",
@@ -49,6 +51,8 @@ class Knobs:
         "remat_places",
         "sched_branch_latency",
         "sched_estimated_loop_iterations",
+        "sched_held_back",
+        "sched_held_cycles",
         "sched_look_ahead",
         "sched_many_loads",
         "sched_max_mem_dep",
@@ -80,6 +84,7 @@ class Knobs:
         "unroll_full_inst_step",
         "unroll_full_iterations",
         "unroll_growth_limit",
+        "unroll_known_count",
         "unroll_rounds",
         "unroll_unknown_count",
         "unroll_unknown_inst_limit",
@@ -107,6 +112,7 @@ class Knobs:
     unroll_rounds: int
     unroll_ahead_loads: int
     unroll_divergent_loads: int
+    unroll_known_count: int
     unroll_unknown_count: int
     unroll_unknown_inst_limit: int
     election_depth: int
@@ -117,6 +123,8 @@ class Knobs:
     switch_min_cases: int
     switch_spread: int
     tensor_address_depth: int
+    load_ahead_distance: int
+    load_ahead_limit: int
     vectorization_distance: int
     predication_inst_limit: int
     predication_load_inst_limit: int
@@ -154,6 +162,8 @@ class Knobs:
     sched_read_sb_base_latency: int
     sched_pseudo_latency: int
     sched_war_latency: int
+    sched_held_back: int
+    sched_held_cycles: int
     sched_start_stall: int
     sched_step_overshoot: int
     sched_look_ahead: int

@@ -1,19 +1,71 @@
-"""OriLoopUnrolling, part of partial unrolling: iterations with branches load together, before the branches of the first.
+"""Loads go before branches: those of later iterations (OriLoopUnrolling), and those of blocks that run in any case (OriDoPredication).
 
-An iteration that runs in any case may load what it needs as soon as the address is known, unless memory may change before.  Within a
-block the scheduler sees to that; here the iterations are several blocks.
+What runs in any case may load what it needs as soon as the address is known, unless memory may change before.  Within a block the
+scheduler sees to that; here there are several blocks.
 """
 
 from typing import Final
 
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_PINNED, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
+from orias.isa.op import F_CALL, F_CONVERGENT, F_DISTANT, F_FENCE, F_PINNED, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import PT, is_physical, is_vreg, vreg
-from orias.ori.ir import OP_PHI, Block, Inst
+from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.access_size import is_load
+from orias.passes.equal_blocks import Follower, chains, may_write
 from orias.passes.simplify import portable
 
 _CHANGES: Final = F_WRITE | F_FENCE | F_CALL
 _STAYS: Final = _CHANGES | F_CONVERGENT | F_PINNED | F_SIDE | F_SPECIAL | F_TERM
+
+
+def load_before_branches(fn: Func) -> bool:
+    """Move loads that may take long, and what their addresses need, to the end of an earlier block that runs as often; True if any moved."""
+    if len(fn.blocks) < 3 or not any(_is_distant(i) for i in fn.insts()):
+        return False
+    changed = False
+    for chain in chains(fn, fn.knobs.load_ahead_distance):
+        at = 0
+        while at + 1 < len(chain):
+            end = at + 1
+            passed = sum(len(x.insts) for x in chain[end].between)
+            while end + 1 < len(chain) and not any(may_write(fn, i) for i in chain[end].block.insts):
+                passed += sum(len(x.insts) for x in (*chain[end + 1].between, chain[end].block))
+                if passed > fn.knobs.load_ahead_distance:
+                    break
+                end += 1
+            changed = _gather(fn, chain[at : end + 1]) or changed
+            at = end
+    return changed
+
+
+def _gather(fn: Func, chain: list[Follower]) -> bool:
+    """Move loads of a part of a chain to the end of its first block; nothing between its first and its last block writes memory."""
+    first = chain[0].block
+    blocks = [f.block for f in chain[1:]]
+    late = {vreg(d) for f in chain[1:] for b in (f.block, *f.between) for i in b.insts for d in i.dst if is_vreg(d)}
+    left = fn.knobs.load_ahead_limit
+    moves: dict[int, Inst] = {}
+    makers: dict[int, Inst] = {}
+    for b in blocks:
+        for inst in b.insts:
+            if may_write(fn, inst):
+                break
+            if not _may_move(inst, late):
+                continue
+            for d in inst.dst:
+                if is_vreg(d):
+                    late.discard(vreg(d))
+                    makers[vreg(d)] = inst
+            if left > 0 and is_load(inst) and _is_distant(inst):
+                left -= 1
+                _need(inst, makers, moves)
+    if moves:
+        _move(first, blocks, moves)
+    return bool(moves)
+
+
+def _is_distant(inst: Inst) -> bool:
+    """True for what reads memory that may be far."""
+    return inst.op.flags & F_DISTANT != 0 and inst.op.flags & F_READ != 0
 
 
 def load_ahead(blocks: list[Block], always: list[Block], most: int) -> None:
@@ -40,12 +92,15 @@ def load_ahead(blocks: list[Block], always: list[Block], most: int) -> None:
             if is_load(inst) and most > 0:
                 most -= 1
                 _need(inst, makers, moves)
-    if not moves:
-        return
+    if moves:
+        _move(first, always[1:], moves)
+
+
+def _move(first: Block, blocks: list[Block], moves: dict[int, Inst]) -> None:
+    """Move instructions from some blocks to the end of another, in their order."""
     at = len(first.insts) - (first.terminator() is not None)
-    ordered = [i for b in always[1:] for i in b.insts if i.uid in moves]
-    first.insts[at:at] = ordered
-    for b in always[1:]:
+    first.insts[at:at] = [i for b in blocks for i in b.insts if i.uid in moves]
+    for b in blocks:
         b.insts = [i for i in b.insts if i.uid not in moves]
 
 

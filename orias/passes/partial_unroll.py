@@ -112,7 +112,7 @@ def unroll_partly(fn: Func) -> bool:
                 defs[vreg(d)] = inst
     facts = divergence(fn)
     chosen = [
-        (body, c)
+        (body, c, _copies(body, c, fn.knobs))
         for body, c in found
         if (not facts.branches[body.latch.id] or pays_apart(body, fn.knobs))
         and (c.step != 0 or (any(is_load(i) for i in body.insts()) and not _stores(body)))
@@ -122,7 +122,7 @@ def unroll_partly(fn: Func) -> bool:
         return False
     where: dict[int, int] = {}
     homes: dict[int, int] = {}
-    for body, _ in chosen:
+    for body, _, _ in chosen:
         for b in body.blocks:
             where[b.id] = body.header.id
             for inst in b.insts:
@@ -132,13 +132,13 @@ def unroll_partly(fn: Func) -> bool:
     read = _read_elsewhere(fn, where, homes)
     ways_out: list[tuple[Block, list[Inst]]] = []
     renamed: dict[int, int] = {}
-    for body, counter in chosen:
+    for body, counter, count in chosen:
         if fn.decisions is not None:
-            text = f"{fn.knobs.unroll_unknown_count} iterations run between two tests of the loop; a copy of the loop runs the rest"
-            numbers = {"factor": fn.knobs.unroll_unknown_count, "body": len(body.insts()), "block": body.header.id}
+            text = f"{count} iterations run between two tests of the loop; a copy of the loop runs the rest"
+            numbers = {"factor": count, "body": len(body.insts()), "block": body.header.id}
             fn.decisions.append(Decision(UNROLLED, body.latch.insts[-1].loc, text, numbers))
         always = [k for k, b in enumerate(body.blocks) if tree.dominates(b.id, body.latch.id)]
-        ways_out.extend(_write(fn, body, counter, always, read, renamed))
+        ways_out.extend(_write(fn, body, counter, count, always, read, renamed))
     _rename(fn, where, homes, renamed)
     for out, phis in ways_out:
         for phi in phis:
@@ -153,6 +153,17 @@ def unroll_partly(fn: Func) -> bool:
 def fits(body: Body, knobs: Knobs) -> bool:
     """True if so many iterations of the body as the copy runs are small enough."""
     return size_of_body(body) * knobs.unroll_unknown_count <= knobs.unroll_unknown_inst_limit
+
+
+def _copies(body: Body, counter: _Counter, knobs: Knobs) -> int:
+    """Iterations of the copy: of a loop with loads and a known number of iterations as many as leave no rest, if they are small enough."""
+    least = knobs.unroll_unknown_count
+    if any(is_load(i) for i in body.insts()):
+        most = min(knobs.unroll_known_count, knobs.unroll_unknown_inst_limit // size_of_body(body))
+        for count in range(most, least, -1):
+            if _ends_with_copy(counter, counter.phi.src[body.entry], count):
+                return count
+    return least
 
 
 def pays_apart(body: Body, knobs: Knobs) -> bool:
@@ -302,9 +313,9 @@ def _last_start(fn: Func, counter: _Counter, add: Inst, count: int, out: list[In
 
 
 def _write(
-    fn: Func, body: Body, counter: _Counter, always: list[int], read: set[int], renamed: dict[int, int]
+    fn: Func, body: Body, counter: _Counter, count: int, always: list[int], read: set[int], renamed: dict[int, int]
 ) -> list[tuple[Block, list[Inst]]]:
-    """Put the copy before the loop; the blocks where values of both loops come together, each with the phis that it needs.
+    """Put the copy of `count` iterations before the loop; the blocks where values of both loops come together, each with the phis that it needs.
 
     `always`: the blocks of the body that every iteration runs.
     """
@@ -313,7 +324,6 @@ def _write(
     phis = body.phis()
     loc = latch.insts[-1].loc
     rest, join, out = (fn.new_block() for _ in range(3))
-    count = fn.knobs.unroll_unknown_count
     name = (_UP if counter.step >= 0 else _DOWN)[counter.test]
     guard, last = _enough(fn, body, counter, count)
 

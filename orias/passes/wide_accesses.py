@@ -7,7 +7,6 @@ may read or write the same place.
 
 from typing import Final, final
 
-from orias.analysis.cfg import dominators, post_dominators
 from orias.analysis.known_bits import trailing_zeros, zeros_of_words
 from orias.isa.op import F_CALL, F_FENCE, F_READ, F_SIDE, F_TERM, F_TOUCHES_SHARED, F_WRITE, Op, op
 from orias.isa.operand import (
@@ -30,6 +29,7 @@ from orias.isa.operand import (
 from orias.ori.decisions import MERGED, Decision
 from orias.ori.ir import OP_PACK, Block, Func, Inst
 from orias.passes.access_size import data_words, is_load, is_store, size_of
+from orias.passes.equal_blocks import Follower, chains, may_write
 from orias.passes.words import rename_words
 
 _BARRIER: Final = F_WRITE | F_FENCE | F_CALL
@@ -58,72 +58,21 @@ def widen_accesses(fn: Func) -> bool:
     """Merge loads and stores block by block; True if any were."""
     name = fn.target.spelling("shared_load")
     load, wide = op(name), ((4, op(f"{name}.128")), (2, op(f"{name}.64")))
-    found = {b.id for b in fn.blocks if sum(i.op is load or i.op.base == _STORE_BASE for i in b.insts) > 1}
-    if not found:
+    loads = sum(i.op is load for b in fn.blocks for i in b.insts)
+    storing = [b for b in fn.blocks if sum(i.op.base == _STORE_BASE for i in b.insts) > 1]
+    if loads < 2 and not storing:
         return False
     zeros = zeros_of_words(fn)
     words: dict[int, Opnd] = {}
-    for chain in _chains(fn):
-        _widen(fn, chain, zeros, load, wide, words)
+    if loads > 1:
+        for chain in chains(fn, fn.knobs.vectorization_distance):
+            _widen(fn, chain, zeros, load, wide, words)
     changed = False
-    for b in fn.blocks:
-        if b.id in found:
-            changed = _Stores(fn, b, zeros).run() or changed
+    for b in storing:
+        changed = _Stores(fn, b, zeros).run() or changed
     if words:
         rename_words(fn, words)
     return bool(words) or changed
-
-
-def _chains(fn: Func) -> list[list[tuple[Block, int]]]:
-    """Blocks that run one after the other, each as often as the one before, with nothing between that may write memory.
-
-    With each block: the instructions between it and the one before.
-    """
-    after: dict[int, tuple[Block, int]] = {}
-    if len(fn.blocks) > 1:
-        dom, pdom = dominators(fn), post_dominators(fn)
-        by_id = {b.id: b for b in fn.blocks}
-        for b in fn.blocks:
-            p = by_id.get(pdom.idom[b.id])
-            if p is not None and dom.idom[p.id] == b.id:
-                between = _between(fn, b, p)
-                if between >= 0:
-                    after[b.id] = p, between
-    later = {p.id for p, _ in after.values()}
-    out: list[list[tuple[Block, int]]] = []
-    for b in fn.blocks:
-        if b.id not in later:
-            chain = [(b, 0)]
-            while chain[-1][0].id in after:
-                chain.append(after[chain[-1][0].id])
-            out.append(chain)
-    return out
-
-
-def _between(fn: Func, b: Block, end: Block) -> int:
-    """Instructions of the blocks on the ways from `b` to `end`; -1 if there are many, if they may write memory, or if a loop has one of the two."""
-    seen = {b.id}
-    work = [s for s in b.succs if s is not end]
-    count = 0
-    while work:
-        x = work.pop()
-        if x is b:
-            return -1
-        if x.id in seen:
-            continue
-        seen.add(x.id)
-        count += len(x.insts)
-        if count > fn.knobs.vectorization_distance or any(_may_write(fn, i) for i in x.insts):
-            return -1
-        work.extend(s for s in x.succs if s is not end)
-    return count if all(p.id in seen for p in end.preds) else -1
-
-
-def _may_write(fn: Func, inst: Inst) -> bool:
-    """True for what no load moves across; helper subroutines compute only."""
-    return inst.op.flags & (F_WRITE | F_FENCE | F_CALL) != 0 and (
-        not inst.op.flags & F_CALL or inst.uid not in fn.calls or fn.calls[inst.uid].kind != "helper"
-    )
 
 
 def _alignment(zeros: bytearray, base: Opnd) -> int:
@@ -132,26 +81,24 @@ def _alignment(zeros: bytearray, base: Opnd) -> int:
     return 1 << min(known, 4)
 
 
-def _widen(
-    fn: Func, chain: list[tuple[Block, int]], zeros: bytearray, load: Op, wide: Wide, words: dict[int, Opnd]
-) -> None:
+def _widen(fn: Func, chain: list[Follower], zeros: bytearray, load: Op, wide: Wide, words: dict[int, Opnd]) -> None:
     groups: dict[Opnd, dict[int, tuple[int, Inst]]] = {}
     gone: set[int] = set()
     k = 0
-    for b, between in chain:
-        k += between
-        for inst in b.insts:
+    for f in chain:
+        k += sum(len(x.insts) for x in f.between)
+        for inst in f.block.insts:
             k += 1
             if inst.op.flags & _BARRIER:
-                if groups and _may_write(fn, inst):
+                if groups and may_write(fn, inst):
                     _take(fn, zeros, wide, groups, words, gone)
                     groups = {}
             elif inst.op is load and _is_word_load(fn, inst):
                 groups.setdefault(inst.src[1], {}).setdefault(imm_value(inst.src[3]), (k, inst))
     _take(fn, zeros, wide, groups, words, gone)
     if gone:
-        for b, _ in chain:
-            b.insts = [i for i in b.insts if i.uid not in gone]
+        for f in chain:
+            f.block.insts = [i for i in f.block.insts if i.uid not in gone]
 
 
 def _is_plain_address(inst: Inst) -> bool:

@@ -22,7 +22,7 @@ from orias.schedule.list import (
 )
 from orias.schedule.scheduling import pre_ra
 from orias.target import features
-from orias.target.register_steps import registers_of
+from orias.target.register_steps import STEPS, registers_of
 
 
 def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> Func | None:
@@ -122,11 +122,11 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
         put_in_order(fn, orders.order(ways[0]))
         return None
     times = _times(fn, tried)
-    # The model is not that exact: of two orders with nearly the same time, the one with fewer registers.
+    # The model is not that exact: of orders with nearly the same time, one with which more warps fit.
     spare = fn.knobs.sched_reg_preference // (1 if fn.target.has(features.UNIFORM_BRANCHES) else 2)
     least = min(times)
     near = [k for k, time in enumerate(times) if time <= least + least * spare / 100]
-    best = min(near, key=lambda k: (tried[k].fn.reg_count if spare else 0, times[k]))
+    best = min(near, key=lambda k: (_step(tried[k].fn.reg_count) if spare else 0, times[k]))
     put_in_order(fn, tried[best].order)
     if fn.decisions is not None:
         fn.decisions.append(_decision(tried, times, best))
@@ -148,6 +148,11 @@ def _times(fn: Func, tried: list[_Trial]) -> list[float]:
         spilled = x.fn.spill_stores + x.fn.spill_loads
         times.append(modelled_time(x.fn) * (1 + fn.knobs.sched_spill_penalty * spilled))
     return times
+
+
+def _step(registers: int) -> int:
+    """The register count up to which as many warps fit."""
+    return next((s for s in STEPS if s >= registers), registers)
 
 
 def _decision(tried: list[_Trial], times: list[float], best: int) -> Decision:

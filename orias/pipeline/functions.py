@@ -34,6 +34,7 @@ from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
+from orias.passes.loads_ahead import load_before_branches
 from orias.passes.local_words import promote_frame
 from orias.passes.long_integers import fuse_words
 from orias.passes.loop_decisions import note_loops
@@ -206,6 +207,8 @@ def _expand(fn: Func, o: Options) -> None:
 def _predicate(fn: Func, o: Options) -> None:
     if predicate_arms(fn):
         optimize_branches(fn)
+    if o.opt_level >= 2:
+        load_before_branches(fn)
     if keep_old_words(fn):
         simplify(fn)
     exit_separately(fn)

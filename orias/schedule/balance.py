@@ -1,8 +1,8 @@
 """Moves ALU operations with an equivalent on the FMA pipe to that pipe when the ALU pipe is busy.
 
 Moves, two-operand additions (also with a carry) and left shifts (also with an addition) exist on the ALU pipe and, as IMAD, on the FMA
-pipe.  Like ptxas, the scheduler takes the free pipe (``docs/facts/optimizer.md``: MOV and IMAD.MOV.U32, IADD3 and IMAD.IADD, IADD3.X and
-IMAD.X, SHF.L and IMAD.SHL.U32).
+pipe.  Like ptxas, the scheduler takes the free pipe (``docs/facts/optimizer.md``: MOV and IMAD.MOV.U32, IADD3 and IMAD.IADD or, with a
+constant on sm_90 to sm_103, VIADD, IADD3.X and IMAD.X, SHF.L and IMAD.SHL.U32).
 """
 
 from typing import Final, final
@@ -37,6 +37,7 @@ _IADD3_X: Final[Op] = op("IADD3.X")
 _IMAD_X: Final[Op] = op("IMAD.X")
 _SHL: Final[Op] = op("SHF.L.U32")
 _LEA: Final[Op] = op("LEA")
+_VIADD: Final[Op] = op("VIADD")
 
 
 @final
@@ -63,6 +64,9 @@ def fma_form(inst: Inst, table: IsaTable) -> Alternative | None:
     elif o is _IADD3:
         if len(src) == 3 and src[2] == RZ:
             alt = _sum(src[0], src[1]) or _sum(src[1], src[0])
+            if is_imm(src[1]) and _plain(src[0]) and in_file(src[0], K_R) and not is_zero_reg(src[0]):
+                # A product has no place for a second constant.
+                alt = Alternative(_VIADD, [src[0], src[1]])
     elif o is _IADD3_X:
         # A product has one carry.
         if len(src) == 5 and src[2] == RZ and src[4] == NOT_PT and all(_plain(s) for s in src[:2]):

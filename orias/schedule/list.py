@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, final
 
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.isa_table import load
-from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
+from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ, F_TEXTURE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
@@ -25,6 +25,10 @@ from orias.timing.units import NEEDS_WRITE
 
 Order: TypeAlias = list[list[int]]
 """An order of a function's instructions: for each block, the indices of its instructions in the order before."""
+_LOADS: Final = F_READ | F_TEXTURE
+"""Flags of operations that read memory; of these, those with F_DISTANT count as loads here."""
+_TRIED: Final = 3
+"""Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
 
 
 @final
@@ -164,7 +168,7 @@ def most_live_words(fn: Func, lv: Liveness | None = None) -> int:
 
 def _loads(b: Block) -> int:
     """Loads of a block from memory that may be far."""
-    return sum(1 for inst in b.insts if inst.op.flags & F_DISTANT and inst.op.flags & F_READ)
+    return sum(1 for inst in b.insts if _is_load(inst))
 
 
 def _free_words(fn: Func) -> int:
@@ -305,13 +309,18 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     intervals = [lat.interval(i.op) for i in graph.insts]
     surplus, lean = alu_surplus(keys, intervals)
     patience = 1 if is_bound_to_alu(keys, intervals, others) else 0
+    leads, spare = _leads(graph)
+    hold, reach = spare <= fn.knobs.sched_held_back, fn.knobs.sched_held_cycles
     now = 0
     while ready:
         best = -1
         best_rank = (1 << 60, 0, 0)
         switched = False
         fma_free = max(pipe_free.get("FMA", 0), now)
+        held = False
         for k in ready[:window]:
+            if held and not leads[k]:
+                continue
             at = max(earliest[k], pipe_free.get(keys[k], 0), now)
             other = False
             if others[k] is not None and (at > now or lean > 0):
@@ -320,7 +329,11 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
                 if other:
                     at = elsewhere
             rank = (at, -height[k], k)
-            if rank < best_rank:
+            if hold and not held and leads[k] and at <= now + reach:
+                # From here on only what leads to loads.
+                held = True
+                best, best_rank, switched = k, rank, other
+            elif rank < best_rank:
                 best, best_rank, switched = k, rank, other
         ready.remove(best)
         now = max(now, best_rank[0])
@@ -342,6 +355,34 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         now += 1
     _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
     return out
+
+
+def _leads(graph: Graph) -> tuple[bytearray, int]:
+    """What loads from memory that may be far depend on, these included, and how many instructions neither lead to them nor wait for them."""
+    n = len(graph.insts)
+    leads, waits = bytearray(n), bytearray(n)
+    for k in range(n - 1, -1, -1):
+        if _is_load(graph.insts[k]):
+            leads[k] = 1
+            continue
+        for s in graph.succs[k]:
+            if leads[s]:
+                leads[k] = 1
+                break
+    free = 0
+    for k in range(n):
+        if waits[k] or _is_load(graph.insts[k]):
+            for s in graph.succs[k]:
+                waits[s] = 1
+        elif not leads[k]:
+            free += 1
+    return leads, free
+
+
+def _is_load(inst: Inst) -> bool:
+    """True for what reads memory that may be far."""
+    flags = inst.op.flags
+    return flags & F_DISTANT != 0 and flags & _LOADS != 0
 
 
 def _first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[int]]) -> list[int]:
@@ -644,6 +685,22 @@ class _Virtual:
         reach.above = min(reach.above, words)
         return False
 
+    def _choose(self, ranks: list[tuple[int, int, int]], first: int, near: int, leads: bytearray, reach: Reach) -> int:
+        """The next instruction: the best that fits, but what leads to a load and can issue by `near` before others that need registers."""
+        best, others = -1, _TRIED
+        for at, _, k in ranks:
+            if best >= 0 and (at > near or others == 0):
+                break
+            if best < 0 or leads[k]:
+                if best >= 0:
+                    others -= 1
+                if self._fits(k, first, reach):
+                    if best >= 0 or leads[k] or not self.nodes[k].gain_r:
+                        return k
+                    best = k
+        # If nothing fits, take the first: the present order is known to stay within its registers.
+        return first if best < 0 else best
+
     def run(self, arrivals: Arrivals, reach: Reach) -> list[int]:
         """The new order, as indices into the piece; `reach` is narrowed to the limits that give the same."""
         graph, lat = self.graph, self.lat
@@ -659,6 +716,8 @@ class _Virtual:
         keys = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
         out: list[int] = []
         window, ahead = self.fn.knobs.sched_ready_window, self.fn.knobs.sched_move_up_limit
+        leads, _ = _leads(graph)
+        held = self.fn.knobs.sched_held_cycles
         now = 0
         while ready:
             first = ready[0]
@@ -668,8 +727,7 @@ class _Virtual:
                 if k <= farthest:
                     ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
             ranks.sort()
-            # If nothing fits, take the first: the present order is known to stay within its registers.
-            best = next((k for _, _, k in ranks if self._fits(k, first, reach)), first)
+            best = self._choose(ranks, first, now + held, leads, reach)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
             at_cycle[best] = now

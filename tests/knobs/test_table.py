@@ -57,6 +57,7 @@ FACTS = {
     "regalloc/files.py:_HIGHEST_UR": "registers of the hardware",
     "schedule/deps.py:_LONGEST_FIXED": "beyond every fixed latency of the tables",
     "schedule/hazard_check.py:_HORIZON": "beyond every fixed latency of the tables",
+    "schedule/list.py:_TRIED": "bounds the time of a search",
     "schedule/reuse.py:_REACH": "how long the reuse cache is known to hold a value",
     "schedule/scoreboard.py:SCOREBOARDS": "scoreboards of the hardware",
     "schedule/scoreboard.py:_ASYNC_SCOREBOARD": "the one that LDGDEPBAR is waited for on",

@@ -35,11 +35,28 @@ def test_forms(sm: str, text: str, want: str | None) -> None:
     fn = parse(f".func k {sm} entry allocated\nb0:\n  {text}\n  EXIT\n")
     inst = fn.blocks[0].insts[0]
     alt = fma_form(inst, load(fn.target.table))
-    if alt is None:
-        assert want is None
-    else:
+    assert (alt is None) == (want is None)
+    if alt is not None:
         inst.op, inst.src = alt.op, alt.src
         assert inst_text(inst, fn) == want
+
+
+@pytest.mark.parametrize(
+    ("sm", "text", "want"),
+    [
+        ("sm_89", "R2 = IADD3 R3, 0x8, RZ", None),
+        ("sm_90", "R2 = IADD3 R3, 0x8, RZ", "R2 = VIADD R3, 0x8"),
+        ("sm_100", "@P0 R2 = IADD3 R3, 0xfffffff8, RZ", "@P0 R2 = VIADD R3, 0xfffffff8"),
+        ("sm_120", "R2 = IADD3 R3, 0x8, RZ", None),
+        ("sm_90", "R2 = IADD3 -R3, 0x8, RZ", None),
+        ("sm_90", "R2 = IADD3 RZ, 0x8, RZ", None),
+        ("sm_90", "R2, P0 = IADD3 R3, 0x8, RZ", None),
+        ("sm_90", "R2 = IADD3 R3, 0x8, R4", None),
+        ("sm_90", "R1 = IADD3 R1, 0x8, RZ", None),
+    ],
+)
+def test_sums_with_constants(sm: str, text: str, want: str | None) -> None:
+    test_forms(sm, text, want)
 
 
 def test_moves_alternate() -> None:

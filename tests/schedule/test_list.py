@@ -7,7 +7,7 @@ import pytest
 from orias.analysis.access import accesses
 from orias.analysis.liveness import liveness
 from orias.isa.op import F_READ, F_WRITE
-from orias.isa.operand import PT, payload
+from orias.isa.operand import PT, imm_value, payload
 from orias.options import Options
 from orias.ori.ir import Func, Inst
 from orias.ori.text import dump, parse
@@ -32,16 +32,23 @@ def flow(insts: list[Inst]) -> tuple[dict[int, list[object]], dict[int, object]]
 
 
 def memory(insts: list[Inst], space: tuple[str, ...]) -> list[object]:
-    """For each store of a space the set of loads before it, and the stores in order."""
+    """For each store of a space the set of loads before it, and the stores in order.
+
+    Left out are loads at another offset of the same address: no access here goes beyond the next offset.
+    """
     out: list[object] = []
-    loads: set[int] = set()
+    loads: dict[int, tuple[object, int]] = {}
+    written: dict[int, int] = {}
     for i in insts:
-        if i.op.base not in space:
-            continue
-        if i.op.flags & F_WRITE:
-            out.append((i.uid, frozenset(loads)))
-        elif i.op.flags & F_READ:
-            loads.add(i.uid)
+        if i.op.base in space:
+            base = payload(i.src[1])
+            at, offset = (base, written.get(base), written.get(base + 1)), imm_value(i.src[3])
+            if i.op.flags & F_WRITE:
+                out.append((i.uid, frozenset(n for n, (a, o) in loads.items() if a != at or o == offset)))
+            elif i.op.flags & F_READ:
+                loads[i.uid] = at, offset
+        for w in accesses(i).writes:
+            written[w >> 8] = i.uid
     return out
 
 

@@ -482,6 +482,254 @@ def adam(r: np.random.Generator) -> Launch:
     )
 
 
+@case
+def layer_norm(r: np.random.Generator) -> Launch:
+    x, w, b = r.standard_normal((4, 200)).astype(F), r.random(200).astype(F), r.random(200).astype(F)
+    v = x.astype(D)
+    want = (v - v.mean(axis=1, keepdims=True)) / np.sqrt(v.var(axis=1, keepdims=True) + 1e-5) * w + b
+    return Launch(4, 32, [x, w, b, np.zeros_like(x), S(200), F(1e-5)], [(3, want, 1e-5)])
+
+
+@case
+def digit_counts(r: np.random.Generator) -> Launch:
+    keys = r.integers(0, 1 << 32, 1000).astype(U)
+    at = np.arange(1000) // 128 % 2
+    want = [np.bincount(keys[at == k] >> 8 & 255, minlength=256) for k in (0, 1)]
+    return Launch(2, 128, [keys, np.zeros(512, U), S(1000), S(8)], [(1, np.stack(want, axis=1), 0)])
+
+
+@case
+def prefix_four(r: np.random.Generator) -> Launch:
+    x = r.integers(-99, 99, (2, 512)).astype(S)
+    return Launch(2, 128, [x, np.zeros_like(x)], [(1, x.cumsum(axis=1) - x, 0)])
+
+
+@case
+def nearest_four(r: np.random.Generator) -> Launch:
+    q, p = r.random((64, 3)).astype(F), r.random((50, 3)).astype(F)
+    d = ((q[:, None].astype(D) - p[None]) ** 2).sum(axis=2)
+    want = [(2, np.sort(d, axis=1)[:, :4], 1e-5), (3, d.argmin(axis=1), 0)]
+    return Launch(2, 32, [q, p, np.zeros((64, 4), F), np.zeros(64, S), S(50)], want)
+
+
+@case
+def fft_radix4(r: np.random.Generator) -> Launch:
+    x = (r.standard_normal(256) + 1j * r.standard_normal(256)).astype(np.complex64)
+    t = np.arange(64)
+    k = t % 4
+    v = x.reshape(4, 64) * np.exp(-0.5j * np.pi * k / 4 * np.arange(4)[:, None])
+    want = np.zeros(256, np.complex128)
+    for s in range(4):
+        want[(t - k) * 4 + k + 4 * s] = (v * (-1j) ** (s * np.arange(4))[:, None]).sum(axis=0)
+    return Launch(2, 32, [x.view(F), np.zeros(512, F), S(256), S(4)], [(1, want.view(D), 1e-5)])
+
+
+@case
+def bilateral(r: np.random.Generator) -> Launch:
+    x = r.random((20, 24)).astype(F)
+    v, p = x.astype(D), np.pad(x.astype(D), 2, mode="edge")
+    total, weights = np.zeros_like(v), np.zeros_like(v)
+    for dy, dx in itertools.product(range(5), range(5)):
+        near = p[dy : dy + 20, dx : dx + 24]
+        k = np.exp(-((dx - 2) ** 2 + (dy - 2) ** 2) * 0.1 - (near - v) ** 2 * 2)
+        total, weights = total + k * near, weights + k
+    args = [x, np.zeros_like(x), S(24), S(20), F(0.1), F(2)]
+    return Launch((2, 3), (16, 8), args, [(1, total / weights, 1e-5)])
+
+
+@case
+def local_alignment(r: np.random.Generator) -> Launch:
+    a, b = r.integers(65, 69, (2, 64)).astype(B), r.integers(65, 69, (2, 64)).astype(B)
+    want = []
+    for p, q in zip(a, b, strict=True):
+        h = np.zeros((65, 65), int)
+        for i, j in itertools.product(range(1, 65), range(1, 65)):
+            step = h[i - 1, j - 1] + (2 if p[i - 1] == q[j - 1] else -1)
+            h[i, j] = max(0, step, h[i - 1, j] - 1, h[i, j - 1] - 1)
+        want.append(h.max())
+    return Launch(2, 64, [a, b, np.zeros(2, S)], [(2, want, 0)])
+
+
+@case
+def lennard_jones(r: np.random.Generator) -> Launch:
+    places = np.stack(np.meshgrid(*[np.arange(4)] * 3), axis=-1).reshape(64, 3) + r.uniform(-0.1, 0.1, (64, 3))
+    p = np.concatenate([places, r.uniform(0.5, 1, (64, 1))], axis=1).astype(F)
+    d = p[:, None, :3].astype(D) - p[None, :, :3]
+    s = (d**2).sum(axis=2)
+    six = 1 / np.where(s > 0, s, 1) ** 3
+    f = six / np.where(s > 0, s, 1) * (48 * six - 24) * p[:, None, 3] * p[None, :, 3] * ((s > 0) & (s < 4.5))
+    return Launch(2, 32, [p, np.zeros((64, 3), F), S(64), F(4.5)], [(1, (f[:, :, None] * d).sum(axis=1), 1e-4)])
+
+
+@case
+def packed_histogram(r: np.random.Generator) -> Launch:
+    x = r.integers(0, 256, (300, 4)).astype(B)
+    return Launch(1, 128, [x, np.zeros(256, U), S(300)], [(1, np.bincount(x.ravel(), minlength=256), 0)])
+
+
+@case
+def pcg_normals(r: np.random.Generator) -> Launch:
+    pairs, raw = np.zeros((3, 64, 2)), []
+    for i in range(64):
+        s, total = (77 + i * 0x9E3779B97F4A7C15) & (1 << 64) - 1, 0
+        for k in range(3):
+            two = []
+            for _ in range(2):
+                old, s = s, (s * 6364136223846793005 + 1442695040888963407) & (1 << 64) - 1
+                x, turn = (old >> 18 ^ old) >> 27 & 0xFFFFFFFF, old >> 59
+                two.append((x >> turn | x << (-turn & 31)) & 0xFFFFFFFF)
+            total ^= (two[0] + two[1]) & 0xFFFFFFFF
+            length = math.sqrt(-2 * math.log((two[0] + 1) * 2.3283064e-10))
+            angle = 2 * math.pi * two[1] * 2.3283064e-10
+            pairs[k, i] = length * math.cos(angle), length * math.sin(angle)
+        raw.append(total)
+    args = [np.zeros((3, 64, 2), F), np.zeros(64, U), np.uint64(77), S(3)]
+    return Launch(2, 32, args, [(0, pairs, 1e-4), (1, raw, 0)])
+
+
+@case
+def gemv_bytes(r: np.random.Generator) -> Launch:
+    w, x, scale = (
+        r.integers(-128, 128, (8, 1024)).astype(np.int8),
+        r.standard_normal(1024).astype(F),
+        r.random(8).astype(F),
+    )
+    want = (w.astype(D) @ x) * scale
+    return Launch(2, 128, [w, scale, x, np.zeros(8, F), S(1024)], [(3, want, 1e-4)])
+
+
+@case
+def top_four(r: np.random.Generator) -> Launch:
+    x = r.permutation(600).reshape(4, 150).astype(F)
+    places = np.argsort(-x, axis=1)[:, :4]
+    want = [(1, np.take_along_axis(x, places, 1), 0), (2, places, 0)]
+    return Launch(4, 32, [x, np.zeros((4, 4), F), np.zeros((4, 4), S), S(150)], want)
+
+
+@case
+def rank_sort(r: np.random.Generator) -> Launch:
+    x = r.integers(0, 60, (2, 128)).astype(S)
+    return Launch(2, 128, [x, np.zeros_like(x)], [(1, np.sort(x, axis=1), 0)])
+
+
+@case
+def lu_panel(r: np.random.Generator) -> Launch:
+    x = (r.random((2, 16, 16)) + 16 * np.eye(16)).astype(F)
+    want = x.astype(D)
+    for m in want:
+        for k in range(15):
+            m[k + 1 :, k] /= m[k, k]
+            m[k + 1 :, k + 1 :] -= np.outer(m[k + 1 :, k], m[k, k + 1 :])
+    return Launch(2, 32, [x], [(0, want, 1e-5)])
+
+
+@case
+def red_black(r: np.random.Generator) -> Launch:
+    u, f = r.random((18, 34)).astype(F), r.random((18, 34)).astype(F)
+    v = u.astype(D)
+    around = v[1:-1, :-2] + v[1:-1, 2:] + v[:-2, 1:-1] + v[2:, 1:-1]
+    moved = v.copy()
+    moved[1:-1, 1:-1] += 1.5 * (0.25 * (around - f[1:-1, 1:-1]) - v[1:-1, 1:-1])
+    y, x = np.indices(u.shape)
+    want = np.where((x + y) % 2 == 0, moved, v)
+    return Launch((1, 2), (16, 8), [u, f, S(34), S(18), S(1), F(1.5)], [(0, want, 1e-5)])
+
+
+@case
+def newton_fractal(r: np.random.Generator) -> Launch:
+    scale, want = F(0.23), []
+    for i in range(128):
+        z = complex((i % 16 - 8 + 0.5) * float(scale), (i // 16 - 8 + 0.25) * float(scale))
+        k = 0
+        while k < 30 and abs(z**3 - 1) ** 2 >= 1e-6:
+            z -= (z**3 - 1) / (3 * z * z)
+            k += 1
+        want.append(k * 4 + (0 if z.real > 0 else 1 if z.imag > 0 else 2))
+    return Launch(2, 64, [np.zeros(128, S), S(16), scale], [(0, want, 0)])
+
+
+@case
+def ray_spheres(r: np.random.Generator) -> Launch:
+    s = np.concatenate([r.uniform(-3, 3, (20, 3)), r.uniform(0.3, 1, (20, 1))], axis=1).astype(F)
+    rays = r.standard_normal((64, 3)).astype(F)
+    d = rays.astype(D) / np.linalg.norm(rays.astype(D), axis=1, keepdims=True)
+    b, c = d @ s[:, :3].T.astype(D), (s[:, :3].astype(D) ** 2).sum(axis=1) - s[:, 3].astype(D) ** 2
+    inside = b * b - c
+    root = np.sqrt(np.maximum(inside, 0))
+    t = np.where(b - root < 0, b + root, b - root)
+    t = np.where((inside < 0) | (t <= 0), 1e30, t)
+    want = [(2, t.min(axis=1), 1e-4), (3, np.where(t.min(axis=1) < 1e30, t.argmin(axis=1), -1), 0)]
+    return Launch(2, 32, [s, rays, np.zeros(64, F), np.zeros(64, S), S(20)], want)
+
+
+@case
+def base64(r: np.random.Generator) -> Launch:
+    x = r.integers(0, 256, 180).astype(B)
+    return Launch(
+        2, 32, [x, np.zeros(60, U), S(60)], [(1, np.frombuffer(binascii.b2a_base64(x.tobytes(), newline=False), U), 0)]
+    )
+
+
+@case
+def longest_match(r: np.random.Generator) -> Launch:
+    x = r.integers(97, 100, 128).astype(B)
+    want = []
+    for i in range(128):
+        best = at = 0
+        for d in range(1, min(24, i) + 1):
+            k = 0
+            while k < 16 and i + k < 128 and x[i + k] == x[i + k - d]:
+                k += 1
+            if k > best:
+                best, at = k, d
+        want.append(best << 16 | at)
+    return Launch(2, 64, [x, np.zeros(128, U), S(128), S(24)], [(1, want, 0)])
+
+
+@case
+def dequantise_nibbles(r: np.random.Generator) -> Launch:
+    q, group = r.integers(0, 1 << 32, 120).astype(U), r.random((30, 2)).astype(F)
+    digits = (q[:, None] >> (4 * np.arange(8)).astype(U) & 15).reshape(30, 32)
+    want = digits * group[:, :1].astype(D) + group[:, 1:]
+    return Launch(2, 64, [q, group, np.zeros((30, 32), np.float16), S(120)], [(2, want, 1e-3)])
+
+
+@case
+def csr_scalar(r: np.random.Generator) -> Launch:
+    m = np.where(r.random((60, 60)) < 0.15, r.standard_normal((60, 60)), 0)
+    rows, columns = np.nonzero(m)
+    start = np.concatenate([[0], np.bincount(rows, minlength=60).cumsum()]).astype(S)
+    x = r.standard_normal(60)
+    return Launch(2, 32, [start, columns.astype(S), m[rows, columns], x, np.zeros(60), S(60)], [(4, m @ x, 1e-12)])
+
+
+@case
+def convolve_rows(r: np.random.Generator) -> Launch:
+    x, w = r.standard_normal((3, 200)).astype(F), r.standard_normal(9).astype(F)
+    want = [np.convolve(row, w[::-1].astype(D), mode="same") for row in x]
+    return Launch((2, 3), 128, [x, w, np.zeros_like(x), S(200)], [(2, want, 1e-5)])
+
+
+@case
+def viterbi_step(r: np.random.Generator) -> Launch:
+    move, emit, seen = r.integers(0, 4096, (32, 32)) / 64, r.integers(0, 4096, (32, 8)) / 64, r.integers(0, 8, 12)
+    score, source = emit[:, seen[0]], np.zeros((12, 32), B)
+    for t in range(1, 12):
+        total = score[:, None] + move
+        source[t], score = total.argmax(axis=0), total.max(axis=0) + emit[:, seen[t]]
+    args = [move.astype(F), emit.astype(F), seen.astype(S), np.zeros(32, F), np.zeros((12, 32), B), S(12)]
+    return Launch(1, 32, args, [(3, score, 0), (4, source, 0)])
+
+
+@case
+def rotary_pairs(r: np.random.Generator) -> Launch:
+    x, angle = r.standard_normal((4, 3, 2, 20)).astype(np.float16), r.random((4, 20)).astype(F)
+    c, s = np.cos(angle), np.sin(angle)
+    a, b = x[:, :, 0].astype(D), x[:, :, 1].astype(D)
+    want = np.stack([a * c[:, None] - b * s[:, None], b * c[:, None] + a * s[:, None]], axis=2)
+    return Launch(4, 32, [x, c, s, S(3), S(40)], [(0, want, 1e-3)])
+
+
 # --- Triton: two more pointers, which are not used -------------------------------------------------------------------
 
 _SCRATCH = [np.uint64(0), np.uint64(0)]

@@ -1,0 +1,72 @@
+"""Chains of blocks that run one after the other, each as often as the one before: control-equivalent blocks.
+
+Code without effects may go from one to another, and loads too, for nothing between them may write memory.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import dominators, post_dominators
+from orias.isa.op import F_CALL, F_FENCE, F_WRITE
+from orias.ori.ir import Block, Func, Inst
+
+
+@final
+class Follower:
+    """A block of a chain; ``between``: the blocks between it and the one before."""
+
+    __slots__ = ("between", "block")
+
+    def __init__(self, block: Block, between: list[Block]) -> None:
+        self.block: Final[Block] = block
+        self.between: Final[list[Block]] = between
+
+
+def chains(fn: Func, distance: int) -> list[list[Follower]]:
+    """The chains of a function, with at most `distance` instructions between two blocks; a block alone is one too."""
+    after: dict[int, Follower] = {}
+    if len(fn.blocks) > 1:
+        dom, pdom = dominators(fn), post_dominators(fn)
+        by_id = {b.id: b for b in fn.blocks}
+        for b in fn.blocks:
+            p = by_id.get(pdom.idom[b.id])
+            if p is not None and dom.idom[p.id] == b.id:
+                between = _between(fn, b, p, distance)
+                if between is not None:
+                    after[b.id] = Follower(p, between)
+    later = {f.block.id for f in after.values()}
+    out: list[list[Follower]] = []
+    for b in fn.blocks:
+        if b.id not in later:
+            chain = [Follower(b, [])]
+            while chain[-1].block.id in after:
+                chain.append(after[chain[-1].block.id])
+            out.append(chain)
+    return out
+
+
+def _between(fn: Func, b: Block, end: Block, distance: int) -> list[Block] | None:
+    """The blocks on the ways from `b` to `end`; None if they are long, if they may write memory, or if a loop has one of the two."""
+    seen = {b.id}
+    work = [s for s in b.succs if s is not end]
+    found: list[Block] = []
+    count = 0
+    while work:
+        x = work.pop()
+        if x is b:
+            return None
+        if x.id in seen:
+            continue
+        seen.add(x.id)
+        found.append(x)
+        count += len(x.insts)
+        if count > distance or any(may_write(fn, i) for i in x.insts):
+            return None
+        work.extend(s for s in x.succs if s is not end)
+    return found if all(p.id in seen for p in end.preds) else None
+
+
+def may_write(fn: Func, inst: Inst) -> bool:
+    """True for what no load moves across; helper subroutines compute only."""
+    return inst.op.flags & (F_WRITE | F_FENCE | F_CALL) != 0 and (
+        not inst.op.flags & F_CALL or inst.uid not in fn.calls or fn.calls[inst.uid].kind != "helper"
+    )
