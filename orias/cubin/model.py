@@ -205,7 +205,7 @@ class KernelCode:
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
-        "unused_load_bytes", "wmma_used",
+        "tools_patch", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
     def __init__(self, name: str, code: bytes, is_entry: bool = True) -> None:
@@ -318,6 +318,8 @@ class KernelCode:
         self.ctaidz_used: bool = False
         """The code reads ``%ctaid.z`` (record on sm_75 to sm_89)."""
         self.wmma_used: bool = False
+        self.tools_patch: bool = False
+        """A function that tools put into other code."""
         self.reg_reconfig: bool = False
         """The code uses setmaxnreg."""
         self.sparse_mma_mask: int = 0

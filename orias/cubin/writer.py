@@ -131,7 +131,8 @@ def write(module: CubinModule) -> bytes:
 def code_order(m: CubinModule) -> list[KernelCode]:
     """Order of the text sections: that of a file that was read, else that of ptxas.
 
-    With debug information it is that in which the symbols are created: visible functions and kernels, then local functions.
+    With debug information, and of functions for tools, it is that in which the symbols are created: visible functions and kernels,
+    then local functions.
     Objects go through this list backwards, other files with functions in sections of their own through the kernels, and put what
     each calls before it, the last call first.
     """
@@ -141,7 +142,7 @@ def code_order(m: CubinModule) -> list[KernelCode]:
         return sorted(kernels, key=lambda k: place.get(k.name, len(place)))
     local = [k for k in kernels if not k.is_entry and k.binding == LOCAL]
     rest = [k for k in kernels if k.is_entry or k.binding != LOCAL]
-    if m.debug:
+    if m.debug or any(k.tools_patch for k in kernels):
         return rest + local
     if not m.own_sections:
         return rest[::-1]
