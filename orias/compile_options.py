@@ -33,6 +33,7 @@ class CompileOptions(TypedDict, total=False):
     function_maxrregcount: int
     cloning: bool
     constant_bank: bool
+    preserve_relocs: bool
     uniform_registers: bool
     errors_at_exit: bool
     thread_steering: bool

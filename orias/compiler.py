@@ -88,9 +88,9 @@ class _Compiler:
             module = self._front_end(source)
             start = self._clock("front end", start)
             o = self.options
-            program = lower_module(
-                module, self.target, LowerOptions(o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible)
-            )
+            drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
+            shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs, drops)
+            program = lower_module(module, self.target, LowerOptions(*shape))
             out = cubin_module(module, program, source[1], o, self.target)
             self._clock("lower", start)
             runner = Runner(o, self.trace)

@@ -31,7 +31,7 @@ class Options:
     __slots__ = (
         "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "tools_patch", "uniform_registers", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -71,6 +71,8 @@ class Options:
         """Each kernel gets copies of the functions it calls; else functions have sections of their own."""
         self.constant_bank: bool = True
         """Constants of doubles may go to a constant bank."""
+        self.preserve_relocs: bool = False
+        """An executable keeps the relocations that are resolved in it; below sm_90."""
         self.uniform_registers: bool = True
         """Code may take uniform registers where there is another way; False: only where there is none, with a warning."""
         self.errors_at_exit: bool = False

@@ -336,12 +336,14 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         out.aborted()
         return FAILURE
     _usage_warnings(cubin, s, out)
-    if out.errors:
-        return FAILURE
+    for name in cubin.unknown_stacks if s.says_stacks else ():
+        out.say("warning", f"Stack size for entry function '{name}' cannot be statically determined")
     if s.options.verbose:
         report(cubin, s.options, out)
         if cubin.no_capsule and s.say_no_capsules:
             out.say("info", f"No capsules: {cubin.no_capsule}")
+    if out.errors:
+        return FAILURE
     for path, data in _files(s, cubin, sources):
         try:
             write_output(path, data)

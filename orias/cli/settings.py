@@ -34,7 +34,7 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "trace",
+        "late", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "trace",
         "trace_after", "trace_pid", "unmet",
     )  # fmt: skip
 
@@ -54,6 +54,8 @@ class Settings:
         """Kinds of remarks to print; empty: none."""
         self.say_no_capsules: bool = False
         """With -v: say why there are no capsules (where the option stands)."""
+        self.says_stacks: bool = True
+        """Warn of kernels whose need of stack is unknown."""
         self.show_phases: bool = False
         self.tensor_access: bool = False
         """An option on the checks of tensor memory accesses is given."""
@@ -242,8 +244,6 @@ def _refused(c: Command, s: Settings) -> str:
             continue
         if name == "sanitize" and (value == "threadsteer" or c.flag("compile-as-tools-patch")):
             continue
-        if name == "preserve-relocs" and not older_than(c.values.get("gpu-name", Options().arch), 90):
-            continue
         if name == "profile-options" and not value:
             continue
         if name == "device-stack-protector":
@@ -301,6 +301,7 @@ def settings(c: Command) -> Settings:
     if unreadable:
         s.messages.append(("fatal", unreadable))
         return s
+    o.preserve_relocs = c.flag("preserve-relocs") and older_than(arch, 90)
     o.tools_patch = c.flag("compile-as-tools-patch")
     o.debug = c.flag("device-debug")
     level = c.number("opt-level", 3)
@@ -362,6 +363,7 @@ def settings(c: Command) -> Settings:
     o.serial = c.flag("serial-schedule")
     o.capsules = "forbid" if c.flag("no-capsules") else c.values.get("capsules", o.capsules)
     s.say_no_capsules = "capsules" in c.values
+    s.says_stacks = not c.flag("suppress-stack-size-warning")
     if o.capsules not in CAPSULES:
         raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
     o.knobs = KnobSettings([*controls, *_knobs(c).settings])

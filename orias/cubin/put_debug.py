@@ -11,8 +11,8 @@ from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.work import Code, Work
 
 
-def frames(w: Work, section: OutSection) -> list[OutReloc]:
-    """Fill ``.debug_frame``; returns its relocations."""
+def frames(w: Work, section: OutSection) -> tuple[list[OutReloc], list[OutReloc]]:
+    """Fill ``.debug_frame``; returns its relocations, and those that are resolved."""
     writer = FrameWriter()
     out: list[OutReloc] = []
     for code in w.codes:
@@ -37,7 +37,7 @@ def frames(w: Work, section: OutSection) -> list[OutReloc]:
             addend = r.addend if r.kind == "cie" or w.facts.addends_in_relocations else 0
             out.append(OutReloc(r.offset, type_, symbol, addend))
     section.data = bytes(writer.data)
-    return out
+    return out, [OutReloc(at, R_64, w.symbols[".debug_frame"], value) for at, value in writer.links]
 
 
 def line_sections(w: Work) -> list[OutSection]:

@@ -25,6 +25,7 @@ from orias.output.emit import EmittedText
 from orias.output.function_addresses import place_functions
 from orias.output.kernel_code import kernel_code
 from orias.output.kernel_records import describe
+from orias.output.stack_sizes import unknown_stacks
 from orias.output.line_rows import line_rows, names_section
 from orias.output.result import CompileResult, KernelInfo, KernelPart
 from orias.ptx.ast import Module
@@ -134,6 +135,7 @@ def make_cubin(
             place_functions(v, parts)
     result.data = write(out)
     result.no_capsule = out.no_capsule
+    result.unknown_stacks = unknown_stacks(program, options)
     if out.no_capsule and options.capsules == "require":
         raise Unsupported(f"No capsules: {out.no_capsule}")
     result.gmem = global_bytes(out.variables)
@@ -171,6 +173,7 @@ def cubin_module(
     located = any(k.locs for k in program.kernels)
     out.lineinfo = (options.lineinfo or options.debug or located) and not options.suppress_debug_info
     out.debug = options.debug
+    out.preserve_relocs = options.preserve_relocs
     out.errbar_at_exit = options.errors_at_exit
     out.own_sections = options.own_sections
     out.texmode_independent = "texmode_independent" in module.target_options
