@@ -5,7 +5,7 @@ from collections.abc import Callable
 from orias.cubin import elf
 from orias.cubin.debugframe import FrameWriter
 from orias.cubin.debugline import LineProgram, ptx_text_section, sass_rows, source_rows
-from orias.cubin.model import FrameInfo, FrameRow
+from orias.cubin.model import FrameInfo, FrameRow, Reloc
 from orias.cubin.relocs import R_64, R_UNUSED_CLEAR64
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.work import Code, Work
@@ -70,10 +70,20 @@ def _given(w: Work, relocs: list[tuple[OutSection, list[OutReloc]]]) -> list[Out
         out.append(section)
     for d, section in zip(w.m.sections, out, strict=True):
         if d.relocs:
-            entries = [OutReloc(r.offset, r.type, w.symbol(r.symbol, d.name), r.addend) for r in d.relocs]
+            entries = [_debug_reloc(w, d.name, r) for r in d.relocs]
             names = {f".rela{d.name}" if e.rela else f".rel{d.name}" for e in entries}
             w.b.names(*sorted(names | ({f".rela{d.name}"} if w.always_rela else set())))
             relocs.append((section, entries))
+    return out
+
+
+def _debug_reloc(w: Work, section: str, r: Reloc) -> OutReloc:
+    """A relocation of a debug section; below sm_90 ptxas leaves addends of ``.debug_loc`` in the data and states all of ``.debug_info``."""
+    out = OutReloc(r.offset, r.type, w.symbol(r.symbol, section), r.addend)
+    if section == ".debug_info":
+        out.rela = True
+    elif section == ".debug_loc" and not w.always_rela:
+        out.addend, out.rela = 0, False
     return out
 
 
