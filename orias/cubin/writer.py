@@ -134,8 +134,8 @@ def write(module: CubinModule) -> bytes:
 def code_order(m: CubinModule) -> list[KernelCode]:
     """Order of the text sections: that of a file that was read, else that of ptxas.
 
-    With debug information, and of functions for tools, it is that in which the symbols are created: visible functions and kernels,
-    then local functions.
+    With debug information, and of functions for tools, it is that in which the symbols are created: that of the first
+    declarations, those that others see before local ones.
     Objects go through this list backwards, other files with functions in sections of their own through the kernels, and put what
     each calls before it, the last call first.
     """
@@ -146,7 +146,7 @@ def code_order(m: CubinModule) -> list[KernelCode]:
     local = [k for k in kernels if not k.is_entry and k.binding == LOCAL]
     rest = [k for k in kernels if k.is_entry or k.binding != LOCAL]
     if m.debug or any(k.tools_patch for k in kernels):
-        return rest + local
+        return [k for k in kernels if k.binding != LOCAL] + [k for k in kernels if k.binding == LOCAL]
     if not m.own_sections:
         return rest[::-1]
     made = [k for k in local if _is_compilers(k.name)]

@@ -99,6 +99,9 @@ class ModuleLower:
                 raise Unsupported(f"The unified function '{f.name}' is not supported yet", f.line)
             if f.body is not None and (f.entry or self.options.own_sections):
                 self._kernel(f)
+        if self.options.own_sections and not self.options.relocatable:
+            declared = list(dict.fromkeys(f.name for f in self.ast.functions))
+            self.program.kernels.sort(key=lambda k: declared.index(k.ptx.name))
         self._variables()
         if self.options.relocatable:
             used = {e.name for e in self.program.externs} | {alias for alias, _ in self.ast.aliases}
@@ -437,6 +440,11 @@ class ModuleLower:
         if self._dynamic_start and self._uses_dynamic(f):
             top = self._dynamic_start
         kernel.shared_size = top
+        if self._uses_dynamic(f):
+            for v in (v for v in self._common_shared if v.size == 0):
+                out = data_layout.cubin_variable(v, "shared", self.symbol(v))
+                out.offset = self._dynamic_start
+                kernel.shared_dynamic.append(out)
         if dynamic:
             start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
             for v in dynamic:
