@@ -93,7 +93,7 @@ def patch_errors(sources: list[tuple[str, str | bytes]], release: str) -> list[s
     """What functions for tools (``--compile-as-tools-patch``) must not have, of inputs without errors."""
     modules = [parse(text, name, newest_of(release)) for name, text in sources]
     functions = [f for m in modules for f in m.functions]
-    variables = [v for part in (*modules, *functions) for v in part.variables]
+    variables = [v for m in modules for v in m.variables] + [v for f in functions for v in f.variables]
     found = []
     if any(v.space == "shared" for v in variables):
         found.append("Allocating additional shared memory is")

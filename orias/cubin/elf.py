@@ -266,8 +266,8 @@ class ElfFile:
         return out
 
     def relocation_entries(self, sec: Section) -> list[ElfReloc]:
-        """The entries of one REL or RELA section."""
-        rela = sec.type == SHT_RELA
+        """The entries of one REL or RELA section, or one of resolved relocations."""
+        rela = sec.type in (SHT_RELA, SHT_CUDA_RESOLVED_RELA)
         entsize = RELA_SIZE if rela else REL_SIZE
         if len(sec.data) % entsize:
             raise CubinError(f"{sec.name}: size {len(sec.data)} is not a multiple of {entsize}")

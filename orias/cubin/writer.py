@@ -159,9 +159,7 @@ def code_order(m: CubinModule) -> list[KernelCode]:
     return _callees_first([*roots, *made], m.calls, pointed)
 
 
-def _callees_first(
-    roots: list[KernelCode], edges: list[CallEdge], pointed: dict[str, list[str]]
-) -> list[KernelCode]:
+def _callees_first(roots: list[KernelCode], edges: list[CallEdge], pointed: dict[str, list[str]]) -> list[KernelCode]:
     """Functions in the order in which a depth-first search leaves them; those of the compiler count as called last.
 
     `pointed`: what a function may call by address, after its other calls.

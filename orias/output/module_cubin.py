@@ -25,9 +25,9 @@ from orias.output.emit import EmittedText
 from orias.output.function_addresses import place_functions
 from orias.output.kernel_code import kernel_code
 from orias.output.kernel_records import describe
-from orias.output.stack_sizes import unknown_stacks
 from orias.output.line_rows import line_rows, names_section
 from orias.output.result import CompileResult, KernelInfo, KernelPart
+from orias.output.stack_sizes import unknown_stacks
 from orias.ptx.ast import Module
 from orias.target import features
 from orias.target.profile import Target

@@ -18,7 +18,15 @@ class LowerOptions:
     ``preserve_relocs``: addresses of shared and constant variables are from relocations, which the writer resolves and keeps.
     """
 
-    __slots__ = ("own_sections", "debug", "drops_unreached", "extensible", "opt_level", "preserve_relocs", "relocatable")
+    __slots__ = (
+        "own_sections",
+        "debug",
+        "drops_unreached",
+        "extensible",
+        "opt_level",
+        "preserve_relocs",
+        "relocatable",
+    )
 
     def __init__(
         self,
