@@ -28,7 +28,7 @@ from orias.output.kernel_records import describe
 from orias.output.line_rows import line_rows, names_section
 from orias.output.result import CompileResult, KernelInfo, KernelPart
 from orias.output.stack_sizes import unknown_stacks
-from orias.ptx.ast import Module
+from orias.ptx.ast import Function, Instr, Loc, Module
 from orias.target import features
 from orias.target.profile import Target
 from orias.version import VERSION
@@ -65,7 +65,7 @@ def kernel_part(
         if options.remarks:
             code.annotation += annotation_lines(kernel_decisions(kernel))
     if out.lineinfo:
-        code.lines = line_rows(text.lines, kernel.locs, names_section(module)[1])
+        code.lines = line_rows(text.lines, kernel.locs, names_section(module)[1], _first_loc(kernel.ptx))
     part = KernelPart(code, _kernel_info(kernel, code, text, target))
     part.paced, part.isa_class, part.tensor_map = facts.paced, facts.isa_class, facts.tensor_map
     part.texture_query = facts.uses_texture_query
@@ -194,6 +194,16 @@ def cubin_module(
         out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
         out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
     return out
+
+
+def _first_loc(function: Function) -> Loc | None:
+    """The first ``.loc`` of a function if no instruction precedes it."""
+    for s in function.body or ():
+        if isinstance(s, Loc):
+            return s
+        if isinstance(s, Instr):
+            return None
+    return None
 
 
 def packed_sampler(fields: dict[str, int]) -> int:
