@@ -11,6 +11,7 @@ _ALONE = (
     "Unknown function",
     "Output file",
     "Unresolved extern function",
+    "Unresolved extern variable",
     "File uses too much global constant data",
     " 32-Bit compilation is no longer supported",
     "GNU Jobserver support requested",

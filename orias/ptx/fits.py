@@ -22,6 +22,8 @@ from orias.ptx.ast import (
 from orias.ptx.form_table import Slot
 from orias.ptx.special_names import SPECIAL
 
+OUT_OF_BOUNDS: Final = "Potential out of bound access while accessing"
+"""How the remark begins on an access that is wider than its variable."""
 INDIRECT: Final[dict[str, str]] = {"texref": "texture", "surfref": "surface", "samplerref": "sampler"}
 """Types of objects that instructions name by a handle -> what they are."""
 

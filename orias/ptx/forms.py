@@ -3,6 +3,7 @@
 from typing import Final, final
 
 from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_VEC, Instr, Operand, Sig
+from orias.ptx.fits import OUT_OF_BOUNDS
 from orias.ptx.instructions import Checked, Checker
 from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
 from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
@@ -80,6 +81,8 @@ class Forms:
                 self.state.fatal(message, instr.line, instr.column)
             if message.startswith(ADVISORY):
                 self.state.note("warning", message, instr.line)
+            elif message.startswith(OUT_OF_BOUNDS):
+                self.state.note("info", message, instr.line)
             else:
                 self.state.error(message, instr.line, instr.column)
 
@@ -113,12 +116,13 @@ class Forms:
             return
         messages = self._operands(checked, instr)
         mismatch = f"Arguments mismatch for instruction '{checked.name}'"
-        rules = [] if mismatch in messages else self._late(checked, instr, bool(messages))
+        faults = [m for m in messages if not m.startswith(OUT_OF_BOUNDS)]
+        rules = [] if mismatch in messages else self._late(checked, instr, bool(faults))
         wrong = mismatch in messages
         if rules and rules[0].startswith("Arguments mismatch"):
             messages = rules[:1]
             wrong = True
-        elif messages:
+        elif faults:
             messages = _without_macros(checked, rules, messages)
         # Only errors of the opcode come between messages on operands.
         late = (checked.errors or checked.late) and not wrong and checked.name not in ("prefetch", "prefetchu")

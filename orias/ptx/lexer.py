@@ -67,15 +67,25 @@ def _blank(match: "Match[str]") -> str:
     return " " + "\n" * text.count("\n")
 
 
-def prepare(text: str) -> str:
-    """The text without comments, with its line breaks; raises :class:`LexError` for non-ASCII text."""
-    if not text.isascii():
-        at = next(i for i, c in enumerate(text) if ord(c) > 127)
-        line = text.count("\n", 0, at) + 1
-        raise LexError(f"Unexpected non-ASCII character encountered on line {line}", line)
+def prepare(text: str, ascii_comments: bool = False) -> str:
+    """The text without comments, with its line breaks; raises :class:`LexError` for non-ASCII text outside of comments.
+
+    `ascii_comments`: comments must be ASCII too, as releases before 13.1 have it.
+    """
+    if ascii_comments:
+        _demand_ascii(text)
     if "//" in text or "/*" in text:
         text = _COMMENT.sub(_blank, text)
+    _demand_ascii(text)
     return text
+
+
+def _demand_ascii(text: str) -> None:
+    if text.isascii():
+        return
+    at = next(i for i, c in enumerate(text) if ord(c) > 127)
+    line = text.count("\n", 0, at) + 1
+    raise LexError(f"Unexpected non-ASCII character encountered on line {line}", line)
 
 
 def _overflows(literal: str) -> bool:

@@ -25,7 +25,7 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )  # fmt: skip
-from orias.ptx.fits import INDIRECT, Use, scalar_fits, vector_errors, vector_fits
+from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
 from orias.ptx.operands import is_address_type
@@ -246,9 +246,18 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
         use.note(f"Indirect access to {INDIRECT[var.type]} requires .u64 type")
     if use.name.startswith("mbarrier.") and var.space != "shared":
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
+    _note_width(var, use)
     if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True
+
+
+def _note_width(var: Var, use: Use) -> None:
+    """Notes an access that is wider than the scalar variable at its address."""
+    if use.name in ("ld", "st") and not var.dims and var.vec == 1:
+        type_ = use.types[-1]
+        if TYPE_BITS.get(type_, 0) > TYPE_BITS.get(var.type, 128):
+            use.note(f"{OUT_OF_BOUNDS} symbol '{var.name}' of type '.{var.type}' with instruction type '.{type_}'.")
 
 
 _READ_OR_WRITE: Final = ("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu")

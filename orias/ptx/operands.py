@@ -57,7 +57,7 @@ def symbol_operand(var: Var, value: int) -> Operand:
     operand = Operand(O_SYM)
     operand.var = var
     operand.value = value
-    operand.key = f"s:{var.space}.{var.type}"
+    operand.key = f"s:{var.space}.{var.type}" + ("[]" if var.dims or var.vec > 1 else "")
     return operand
 
 

@@ -7,6 +7,7 @@ Facts: docs/facts/front-end.md.
 import gc
 from typing import Final, final
 
+from orias.diag import CompileError, Diagnostic
 from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import Function, Module
 from orias.ptx.body import BodyReader
@@ -30,6 +31,9 @@ from orias.ptx.parser_state import Fatal, State
 from orias.ptx.pragmas import BODY_PRAGMAS, PRAGMAS, known_pragma, read_pragma
 from orias.ptx.targets import NEWEST, VERSIONS
 from orias.target import abi
+
+_ANY_COMMENTS: Final = (9, 1)
+"""Releases whose newest PTX version is this or later take any characters in comments (measured: 13.0.88 to 13.5.37)."""
 
 _LOC_WITHOUT_FILE: Final = (
     ".loc directive without .file directive is found, line information in generated binary may not be complete"
@@ -216,11 +220,9 @@ def parse(text: str | bytes, file_name: str = "<string>", newest: tuple[int, int
         text = text.decode("latin-1")
     nul = text.find("\0")
     try:
-        source = prepare(text if nul < 0 else text[:nul])
+        source = prepare(text if nul < 0 else text[:nul], newest < _ANY_COMMENTS)
     except LexError as error:
-        state = State("", file_name)
-        state.error(error.message, error.line)
-        raise state.failure() from None
+        raise CompileError([Diagnostic("fatal", error.message, 0, 0, file_name)]) from None
     parser = Parser(source, file_name, newest)
     state = parser.state
     # A module is hundreds of thousands of objects without cycles: the cyclic collector would traverse them many times,

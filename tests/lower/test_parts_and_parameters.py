@@ -76,3 +76,15 @@ def test_isspacep_of_parameters(arch: str, tmp_path: Path) -> None:
         memory = np.full(8, 9, "u4")
         orias.sim.load(data).launch("k", grid=1, block=1, args=[memory, bytes(24)])
         assert list(memory[: len(places)]) == [wanted for _, _, wanted in places]
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize("level", [0, 3])
+def test_words_of_parameters_that_are_not_aligned(arch: str, level: int) -> None:
+    """PTX does not define such a load; it reads the word that is there, as ptxas's code does before sm_90."""
+    text = HEAD.format(arch=arch) + ".const .b8 c[8] = {1, 2, 3, 4, 5, 6, 7, 8};\n" + PLACE
+    text += "ld.param.u32 %r, [s+6]; st.global.b32 [%d1], %r; ld.param.u64 %d2, [s+11]; st.global.b64 [%d1+8], %d2;\n"
+    text += "ld.const.u32 %r, [c+5]; st.global.b32 [%d1+4], %r; ret;\n}\n"
+    memory = np.zeros(2, "u8")
+    orias.sim.load(orias.compile(text, arch=arch, opt_level=level).data).launch("k", 1, 1, [memory, bytes(range(24))])
+    assert memory.tobytes() == bytes([4, 5, 6, 7, 5, 6, 7, 8, *range(8, 16)])

@@ -47,6 +47,7 @@ LINES = {
     "mov.u32 %u32_1, tx;": ["Indirect access to texture requires .u64 type"],
 }  # fmt: skip
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
+TOO_WIDE = "Potential out of bound access while accessing symbol"
 RANGE = "out of range."
 MODULES = {
     ".global .u64 n = generic(n + 4);": ["Parsing error near '+': syntax error"],
@@ -83,6 +84,18 @@ MODULES = {
     ".global .u32 a[2][0]; .entry k(){ret;}": ["Array of incomplete type"],
     ".align 8 .b32 a; .entry k(){ret;}": ["No variable storage specified"],
     ".global .const .b32 a; .entry k(){ret;}": ["Multiple state spaces specified"],
+    ".global .b8 a, b[4]; .entry k(.param .b32 p) {.reg .b32 r; .reg .b64 d; .reg .v2 .b32 v;"
+    " ld.global.u32 r,[b]; ld.global.u8 r,[a]; ld.global.u32 r,[a];\n ld.param.u64 d,[p]; st.v2.u16 [a],v; ret;}": [
+        f"{TOO_WIDE} 'a' of type '.b8' with instruction type '.u32'.",
+        f"{TOO_WIDE} 'p' of type '.b32' with instruction type '.u64'.",
+        f"{TOO_WIDE} 'a' of type '.b8' with instruction type '.u16'.",
+    ],
+    ".const .b16 a; .entry k() {.reg .b32 r; ld.shared.u32 r,[a]; atom.shared.add.u32 r,[a],1; ret;}": [
+        f"{TOO_WIDE} 'a' of type '.b16' with instruction type '.u32'.",
+        "State space mismatch between instruction and address in instruction 'ld'",
+        "State space mismatch between instruction and address in instruction 'atom'",
+    ],
+    ".extern .global .b8 x[]; .entry k() {.reg .b32 r; ld.global.u32 r,[x]; ret;}": ["Unresolved extern variable 'x'"],
 }  # fmt: skip
 
 

@@ -221,7 +221,9 @@ def test_semantic_errors_collect_and_a_syntax_error_ends() -> None:
 
 def test_text_that_is_not_ptx() -> None:
     assert refusal("") == [(1, "fatal", "Missing .version directive at start of file 'f.ptx'")]
-    assert refusal("// \xe9")[0][2] == "Unexpected non-ASCII character encountered on line 1"
+    ended = (0, "fatal", "Unexpected non-ASCII character encountered on line 1")
+    assert refusal('.version 8.0 // \xe9\n.file 1 "\xe9.cu"') == [(0, "fatal", ended[2].replace("1", "2"))]
+    assert refusal("\ufeff" + HEAD) == [ended]
     assert refusal(".version 9.7\n") == [(1, "fatal", "Unsupported .version 9.7; current version is '9.5'")]
     line = 1 + HEAD.count("\n")
     ended = (0, "fatal", f"Unexpected EOF encountered on line {line}")

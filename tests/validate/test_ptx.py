@@ -132,6 +132,11 @@ def outcomes(body: str, threads: int = 32) -> set[bytes]:
             True,
         ),
         ("red.global.v2.f32.add [%d0], {0f3F800000, 0f40000000};", True),
+        # What nobody wrote is any number: the smallest too.
+        ("min.s32 %r2, %r1, -2147483640; st.global.u32 [%d0], %r2;", False),
+        ("max.s32 %r2, %r1, 8000000; st.global.u32 [%d0], %r2;", False),
+        ("min.f32 %f2, %f1, 0fC1C80000; st.global.f32 [%d0], %f2;", False),
+        ("max.f32 %f2, %f1, 0f41C80000; st.global.f32 [%d0], %f2;", False),
         ("mov.u32 %r1, 7; st.global.u32 [%d0], %r1;", True),
         ("st.global.u32 [%d0], %r1;", False),
         ("st.global.u32 [%d0], %r0;", False),

@@ -394,6 +394,8 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
             value = ctx.b.r("LDC" + size_suffix(type_), const(bank, at), index)
             _write_extended(ctx, e, value, type_)
         elif index == RZ:
+            # A word is where an operand can name it: PTX does not define a load that is not aligned, ptxas drops the bits too.
+            at &= ~3
             value = const(bank, at)
             if bits == 128:
                 value = ctx.b.pack(*[ctx.b.copy(const(bank, at + 8 * j), 2) for j in range(2)], width=4)

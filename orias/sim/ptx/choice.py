@@ -29,6 +29,9 @@ CANONICAL: Final = Choice(0x7FF0DEAD, False, 0, False)
 CHOICES: Final = (
     Choice(0x00000000, True, 6, True),
     Choice(0xFFFFFFFF, False, -6, True),
-    Choice(0x3F9D70A4, True, 0, False, True),
+    Choice(0x49742400, True, 0, False, True),
+    Choice(0xC9742400, False, 0, False),
+    Choice(0x80000001, False, 0, False),
 )
-"""Other decisions; for each open question at least two of them differ."""
+"""Other decisions; for each open question at least two of them differ.  Their registers are zero, all ones, a large positive and
+negative number, as integers and as floats, and the smallest integer but one."""
