@@ -421,7 +421,7 @@ class CubinModule:
 
     __slots__ = (
         "address_taken", "address_uses", "own_sections", "section_order", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "preserve_relocs", "extensible", "externs", "files", "force_rela",
-        "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
+        "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_suffix", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
@@ -492,6 +492,8 @@ class CubinModule:
         self.files: list[SourceFile] = []
         self.ptx_text: str = ""
         """The PTX text, for ``.nv_debug_ptx_txt`` (with ``lineinfo``)."""
+        self.ptx_suffix: str = ""
+        """The end of the section's name in objects, so that a linker keeps the texts of several apart: a dot and the text's Adler-32."""
         self.sections: list[DebugSection] = []
         """``.section`` data of the PTX text, in input order."""
 

@@ -51,7 +51,7 @@ def line_sections(w: Work) -> list[OutSection]:
     if not m.debug:
         out += _given(w, relocs)
     out.append(_line_section(w, ".nv_debug_line_sass", relocs, True))
-    text = w.named(".nv_debug_ptx_txt", elf.SHT_PROGBITS, 0, 1)
+    text = w.named(f".nv_debug_ptx_txt{m.ptx_suffix}", elf.SHT_PROGBITS, 0, 1)
     text.data = ptx_text_section(m.ptx_text)
     out.append(text)
     if m.debug:

@@ -192,6 +192,11 @@ def cubin_module(
         out.address_uses = program.address_uses
     if out.lineinfo:
         out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
+        if out.relocatable:
+            from zlib import adler32
+
+            data = source if isinstance(source, bytes) else source.encode("utf-8", "surrogateescape")
+            out.ptx_suffix = f".{adler32(data)}"
         out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
     return out
 

@@ -335,3 +335,13 @@ ret;
 """
     rows = line_tables(ElfFile(orias.compile(text, arch="sm_80", lineinfo=True).data))
     assert [(row.offset, row.line) for table in rows.values() for row in table][:2] == [(0, 73), (16, 74)]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+def test_name_of_the_text_in_objects(arch: str, tmp_path: Path) -> None:
+    def names(data: bytes) -> list[str]:
+        return [s.name for s in ElfFile(data).sections if s.name.startswith(".nv_debug_ptx_txt")]
+
+    assert len(names(ours("frame", arch, compile_only=True))) == 1
+    assert names(ours("frame", arch, compile_only=True)) == names(theirs("frame", arch, tmp_path, "-c", "-g"))
+    assert names(ours("frame", arch, lineinfo=True)) == [".nv_debug_ptx_txt"]
