@@ -115,10 +115,18 @@ def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | byt
             out.write(excerpt(shown[0], line, d.column) if shown else "")
 
 
+def _base_name(tool: str) -> str:
+    """What messages show of --tool-name: without folders and the last extension."""
+    name = tool.rpartition("/")[2]
+    return name.rpartition(".")[0] if "." in name else name
+
+
 def drive(program: str, command: Command) -> int:
     """Compile; returns the exit code."""
     out = Messages(
-        command.values.get("tool-name", program), command.flag("disable-warnings"), command.flag("warning-as-error")
+        _base_name(command.values["tool-name"]) if command.has("tool-name") else program,
+        command.flag("disable-warnings"),
+        command.flag("warning-as-error"),
     )
     sources: list[tuple[str, str | bytes]] | None = None
     missing: list[tuple[str, bool]] = []

@@ -179,3 +179,15 @@ def test_functions_that_no_kernel_reaches_are_left_out() -> None:
     for options, expected in (({"cloning": False}, {"g", "k"}), ({"debug": True}, {"f", "g", "k"})):
         elf = ElfFile(orias.compile(text, arch="sm_75", **options).data)  # type: ignore[arg-type]
         assert {s.name.removeprefix(".text.") for s in elf.sections if s.name.startswith(".text.")} == expected
+
+
+def test_an_unfinished_comment_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ptxas", "-ias", "/* x"]) == 255
+    assert "line 1; fatal   : Parsing error near '': unexpected EOF while scanning" in capsys.readouterr().err
+
+
+def test_tool_name_in_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without folders and the last extension."""
+    for name, shown in (("l.ptx", "l"), ("/x/a.b.c", "a.b"), ("tool", "tool")):
+        assert command(tmp_path, HEAD.format("sm_75") + STORE, "--tool-name", name, "-dlcm=xx") == 255
+        assert capsys.readouterr().err.startswith(f"{shown} error   : ")
