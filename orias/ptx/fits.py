@@ -194,7 +194,7 @@ def _class_fits(declared: str, type_: str) -> bool:
 def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     if result or use.name == "stackrestore":
         use.needs_result()
-    return not slot.fixed and type_ not in ("bf16", "bf16x2")
+    return not slot.fixed and type_ not in ("bf16", "bf16x2") and use.name != "redux"
 
 
 def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:

@@ -154,7 +154,7 @@ u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf1
     "xor": _LOGIC,
     "not": "b16 b32 b64 pred ; D,S ;",
     "cnot": "b16 b32 b64 ; D,S ;",
-    "lop3": "b32 ; D|P,S,S,S,i,P@bool ; and/or ; I50 Fv4.3",
+    "lop3": "b32 ; D_|P,S,S,S,i,P@bool ; and/or ; I50 Fv4.3",
     "shf.l": "b32 ; D,S,S,u32 ; !clamp/wrap ; I32 Fv3.1",
     "shf.r": "b32 ; D,S,S,u32 ; !clamp/wrap ; I32 Fv3.1",
     "shl": "b16 b32 b64 ; D,S,u32 ;",
@@ -276,7 +276,10 @@ rnd=rm/rp t0!=ue8m0x2 relu -> Illegal rounding modifier for instruction 'cvt'
 
 OPERANDS: Final[dict[str, str]] = {
     "vadd vsub vabsdiff vmin vmax vshl vshr vset": "op=add/min/max count=3 -> Arguments mismatch for instruction '{n}'",
-    "lop3": "bool a0!=pair -> Predicate output expected for instruction '{n}'",
+    "lop3": """
+bool a0!=pair -> Predicate output expected for instruction '{n}'
+!bool a0=pair -> Predicate output not allowed for instruction '{n}'
+""",
     "min max": """
 count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands
 count=4 xorsign -> Illegal modifier '.xorsign' for instruction '{n}'

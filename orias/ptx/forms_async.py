@@ -15,15 +15,15 @@ _TENSOR: Final = "1d/2d/3d/4d/5d"
 _RED: Final = "!add/min/max/inc/dec/and/or/xor"
 
 FORMS: Final[dict[str, str]] = {
-    "st.async": f"b128 ; M,SV,M? ; weak {_SCOPE} shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
+    "st.async": f"b128 ; M,SA,M? ; weak {_SCOPE} shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SA,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
     "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED[1:]} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "bar": "- ; u32,u32? ; sync any/all",
     "bar.arrive": "- ; u32,u32 ; ; 2.0/20",
     "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc ; 2.0/20",
-    "barrier": "- ; u32,u32? ; sync aligned ; Fv6.0",
-    "barrier.arrive": "- ; u32,u32 ; aligned ; Fv6.0",
-    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0",
+    "barrier": "- ; u32,u32? ; sync aligned ; I30 Fv6.0",
+    "barrier.arrive": "- ; u32,u32 ; aligned ; I30 Fv6.0",
+    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc aligned ; I30 Fv6.0 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc aligned ; I30 Fv6.0",
     "bar.warp": "- ; u32 ; !sync ; Fv6.0 I30",
     "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
     "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
@@ -102,7 +102,7 @@ _ARRIVALS: Final = "bar.arrive bar.cta.arrive barrier.arrive barrier.cta.arrive"
 _REDUCTIONS: Final = "bar.red bar.cta.red barrier.red barrier.cta.red"
 
 INSTEAD: Final[dict[str, str]] = {
-    "barrier.cta barrier.cta.arrive barrier.cta.red": "-> @Fv7.8 : {n}",
+    "barrier.cta barrier.cta.arrive barrier.cta.red": "-> @I30 Fv7.8 : {n}",
     "fence.proxy": "proxy=GENERIC -> @Fv8.3 N90 : fence.proxy with unidirection proxy fence",
     "tensormap.replace": ".swizzle_atomicity -> @Fv8.6 NNEW : {n}.swizzle_atomicity",
 }

@@ -253,6 +253,7 @@ OPERANDS: Final[dict[str, str]] = {
     "tcgen05.commit": "multicast a1!=reg16 -> Arguments mismatch for instruction '{n}'",
     "tcgen05.alloc tcgen05.commit": "a0=absolute -> Immediate addresses allowed only for .local state space",
     "mma": "sp bool t1=s4/u4 | sp popc t1=s4/u4 -> Arguments mismatch for instruction '{n}'",
+    "movmatrix": "a1=imm -> Arguments mismatch for instruction '{n}'",
     "tcgen05.shift tcgen05.cp": "a0=address64 -> Arguments mismatch for instruction 'add'",
     "tcgen05.mma": f"""
 {" | ".join(_SCALES_SUMS)} -> @n100af/103af : {_SCALED}

@@ -4,6 +4,7 @@ from typing import Final
 
 from orias.diag import Diagnostic
 from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, SymInit, Var
+from orias.ptx.collective_checks import collective_errors
 from orias.ptx.launch_warnings import launch_warnings
 from orias.ptx.targets import refusal
 from orias.target import driver, features
@@ -49,6 +50,7 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
         found.append(_no_32_bit(target))
         return found
     _narrow_addresses(module, target, found)
+    found.extend(collective_errors(module, target))
     if compile_only and module.version < (3, 1):
         found.append(Diagnostic("fatal", "'Compile only(-c)' requires PTX ISA .version 3.1 or later"))
         return found

@@ -63,8 +63,9 @@ def negation_messages(sig: Sig, ops: list[Operand]) -> list[str]:
 
 
 def ends_early(name: str, ops: list[Operand]) -> bool:
-    """Whether a scalar video instruction lacks an operand: a sum is none of the sources that may stand without a third."""
-    return len(ops) == 3 and is_video(name) and not is_simd(name) and any(op.key.endswith("+") for op in ops[1:])
+    """Whether the text that ptxas puts in place of a scalar video instruction ends early, as it does where a or b is a sum."""
+    sources = ops[1:3] if len(ops) > 2 else []
+    return is_video(name) and not is_simd(name) and any(op.key.endswith("+") for op in sources)
 
 
 def replaces_result(name: str, op: Operand) -> bool:

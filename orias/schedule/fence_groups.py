@@ -7,6 +7,7 @@ MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RE
 
 from typing import Final
 
+from orias.analysis.access import accesses
 from orias.isa.op import (
     F_CALL,
     F_CONVERGENT,
@@ -45,22 +46,50 @@ def gather_fences(fn: Func) -> None:
         return
     for b in fn.blocks:
         if any(i.op.flags & F_FENCE for i in b.insts):
-            b.insts = _gathered(b.insts)
+            b.insts = _gathered(b.insts, fn)
 
 
-def _gathered(insts: list[Inst]) -> list[Inst]:
+def _gathered(insts: list[Inst], fn: Func) -> list[Inst]:
     out: list[Inst] = []
     k = 0
     while k < len(insts):
         members = _members(insts, k)
         last = members[-1]
-        access = next((m for m in members if insts[m].op.flags & (F_READ | F_WRITE)), last)
         inside = [j for j in range(k, last) if j not in members]
-        out += [insts[j] for j in inside if j < access]
-        out += [insts[j] for j in members]
-        out += [insts[j] for j in inside if j > access]
+        order = _around(insts, members, inside, fn) if inside else None
+        out += [insts[j] for j in order] if order is not None else insts[k : last + 1]
         k = last + 1
     return out
+
+
+def _around(insts: list[Inst], members: list[int], inside: list[int], fn: Func) -> list[int] | None:
+    """The order in which the `members` of a fence follow each other; None if what is `inside` can go neither before nor after them.
+
+    What stands before the access goes before the fence unless its registers forbid that: it may write what BAR.RED reads.
+    """
+    registers = {k: _registers(insts[k], fn) for k in [*members, *inside]}
+    access = next((m for m in members if insts[m].op.flags & (F_READ | F_WRITE)), members[-1])
+    before: list[int] = []
+    after: list[int] = []
+    for j in inside:
+        if j < access and not any(_ordered(registers[j], registers[m]) for m in [*members, *after] if m < j):
+            before.append(j)
+        elif any(_ordered(registers[j], registers[m]) for m in members if m > j):
+            return None
+        else:
+            after.append(j)
+    return [*before, *members, *after]
+
+
+def _registers(inst: Inst, fn: Func) -> tuple[set[int], set[int]]:
+    """The units of registers that an instruction reads, and those it writes."""
+    a = accesses(inst, fn)
+    return {r >> 8 for r in a.reads}, {w >> 8 for w in a.writes}
+
+
+def _ordered(one: tuple[set[int], set[int]], other: tuple[set[int], set[int]]) -> bool:
+    """True if an instruction writes what the other reads or writes."""
+    return not (one[1].isdisjoint(other[0]) and one[1].isdisjoint(other[1]) and one[0].isdisjoint(other[1]))
 
 
 def _members(insts: list[Inst], first: int) -> list[int]:

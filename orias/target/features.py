@@ -12,7 +12,7 @@ NAMES: Final[tuple[str, ...]] = (
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
     "cast_predicate", "long_integers", "uniform_global_stores", "map_codes", "absolute_differences",
-    "implicit_levels", "uniform_branches", "counts_in_shared",
+    "implicit_levels", "uniform_branches", "counts_in_shared", "collective_macros", "doubled_matches",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -119,3 +119,7 @@ UNIFORM_BRANCHES: Final = 49
 """``BRA.U`` reads a uniform predicate."""
 COUNTS_IN_SHARED: Final = 50
 """ATOMS.POPC.INC adds the number of threads to a word of shared memory."""
+COLLECTIVE_MACROS: Final = 51
+"""ptxas puts text in place of collectives, in which no sum may stand (:mod:`orias.ptx.collective_checks`)."""
+DOUBLED_MATCHES: Final = 52
+"""With :data:`COLLECTIVE_MACROS`: the text of ``match`` has each call twice."""

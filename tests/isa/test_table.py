@@ -268,6 +268,8 @@ def test_forms_that_were_missing() -> None:
         ),
         ("sm_75", 0x000FE4000880020B00000000FFB6798C, "ATOMS.MIN.S32 R182, [UR11], R0"),
         ("sm_80", 0x000FE400000400143800000906057373, "FOOTPRINT.SCR.B.TEX P2, R20, R5, R6, R9, 2D"),
+        ("sm_103", 0x000FC8000C2032FF00000004FF067C3E, "F2FP.SATFINITE.E2M1.F16.UNPACK_B_MERGE_C R6, UR4, RZ"),
+        ("sm_110", 0x000FC8000C2032FF00000004FF067C3E, "F2FP.SATFINITE.E2M1.F16.UNPACK_B_MERGE_C R6, UR4, RZ"),
     ],
 )
 def test_layouts_that_compilers_write_seldom(table: str, word_: int, text: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import INV, K_P, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, is_imm
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.add_multiply import extend16, is_signed, mask_sign, negated
-from orias.ptx.ast import O_IMM, O_PAIR, TYPE_BITS, Instr
+from orias.ptx.ast import O_IMM, O_PAIR, O_SINK, TYPE_BITS, Instr
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -87,7 +87,7 @@ def lower_lop3(ctx: "Ctx", i: Instr) -> None:
         ctx.write(dst, ctx.b.r("LOP3.LUT", a, b, c, lut, NOT_PT))
         return
     q = ctx.pred_src(i.ops[5]) if len(i.ops) > 5 else NOT_PT
-    d = ctx.fn.new_vreg(K_R)
+    d = RZ if dst.kind == O_PAIR and dst.elems[0].kind == O_SINK else ctx.fn.new_vreg(K_R)
     p = ctx.fn.new_vreg(K_P)
     ctx.b.emit("LOP3.LUT", [d, p], [a, b, c, lut, q if op == "or" else NOT_PT])
     if op != "or":
