@@ -19,7 +19,10 @@ from orias.driver.timeline import print_report
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
 """Clients ask these for what may be missing: a trace of errors leaves them out."""
+_INTERRUPTED: Final = -1
 _kept: list[Any] = []
+_interruptions: list[type[BaseException]] = []
+"""Classes whose addresses the library has got."""
 
 
 def connect(place: int, path: str) -> None:
@@ -32,6 +35,7 @@ def connect(place: int, path: str) -> None:
     handlers += [next((HANDLERS[n] for n in f.names if n in HANDLERS), None) for f in runtime]
     first_runtime = len(own)
     lock = threading.RLock()
+    interruption = ctypes.c_void_p.in_dll(ctypes.CDLL(path), "orias_interruption")
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
     def call(index: int, values: Any) -> int:
@@ -55,6 +59,11 @@ def connect(place: int, path: str) -> None:
         except Exception:
             sys.stderr.write(f"orias: {names[index]}: internal error\n{traceback.format_exc()}")
             result = NUMBERS["UNKNOWN"]
+        except BaseException as e:
+            # KeyboardInterrupt, or what a handler of the program raises: the program gets it, not ctypes.
+            _interruptions.append(type(e))
+            interruption.value = id(type(e))
+            return _INTERRUPTED
         if trace == "all" or (trace and result and names[index] not in _QUIET):
             sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")
         return result

@@ -18,6 +18,8 @@ _PARTS: Final = {"D": "xyz", "E": ("width", "height", "depth"), "P": ("pointer",
 """Members of structures that are given by value."""
 RUNTIMES: Final = ("12", "13")
 """Major versions of the runtime library."""
+_GIVING_BACK: Final = ("Free", "Destroy", "Unload", "Unregister", "Release")
+"""Words in the names of functions that give something back."""
 _COMPILERS: Final = ("cc", "gcc", "clang")
 
 
@@ -70,9 +72,18 @@ def runtime_functions() -> list[RuntimeFunction]:
     return [RuntimeFunction(s, major, None if kinds == "-" else kinds.strip(".")) for s, major, kinds in rows]
 
 
+def _at_end() -> str:
+    """The C table of what each function does once the interpreter has ended."""
+    named = {"cuGetErrorName": "NAMES_RESULT", "cuGetErrorString": "DESCRIBES_RESULT"}
+    symbols = [*(f.symbol for f in functions()), *(f.symbol for f in runtime_functions())]
+    back = [any(w in s for w in _GIVING_BACK) and not s.endswith("Node") for s in symbols]
+    words = [named.get(s) or ("GIVES_BACK" if b else "FAILS") for s, b in zip(symbols, back, strict=True)]
+    return f"const unsigned char at_end[] = {{{', '.join(words)}}};"
+
+
 def source() -> str:
     """The C text of the library."""
-    out = [(DATA / "door.c").read_text(encoding="utf-8")]
+    out = [(DATA / "door.c").read_text(encoding="utf-8"), _at_end()]
     for index, f in enumerate(functions()):
         if f.arguments is None:
             out.append(f"EXPORT int {f.symbol}(void) {{ return NOT_SUPPORTED; }}")

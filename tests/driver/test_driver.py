@@ -251,6 +251,54 @@ print(c.cuCtxSynchronize())
     assert results == ["0\n", "700\n"]
 
 
+def test_what_the_end_of_a_program_gives_back(tmp_path):
+    # Python clears the globals of modules after the driver's interpreter counts as ended (CuPy unloads modules then).
+    program = tmp_path / "program.py"
+    program.write_text("""
+import ctypes, os
+from ctypes import byref, c_char_p, c_uint64, c_void_p
+c = ctypes.CDLL("libcuda.so.1")
+context, p = c_void_p(), c_uint64()
+c.cuInit(0), c.cuCtxCreate_v2(byref(context), 0, 0), c.cuMemAlloc_v2(byref(p), ctypes.c_size_t(8))
+class Owner:
+    def __init__(self, *kept):
+        self.kept = kept
+    def __del__(self):
+        c, p, text, byref, write = self.kept
+        results = c.cuMemFree_v2(p), c.cuCtxSynchronize(), c.cuGetErrorName(4, byref(text)), c.cuGetErrorName(1, byref(text))
+        write(1, repr(results).encode())
+        c.cuGetErrorName(4, byref(text))
+        write(1, text.value)
+owner = Owner(c, p, c_char_p(), byref, os.write)
+""")
+    assert execute(["--", sys.executable, str(program)]).stdout == "(0, 4, 0, 1)CUDA_ERROR_DEINITIALIZED"
+
+
+def test_an_exception_of_a_signal_handler_ends_a_launch_and_reaches_the_program(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import ctypes, signal
+from ctypes import byref, c_void_p
+class Late(BaseException):
+    pass
+def late(*_):
+    raise Late
+c = ctypes.CDLL("libcuda.so.1")
+context, module, f = c_void_p(), c_void_p(), c_void_p()
+c.cuInit(0), c.cuCtxCreate_v2(byref(context), 0, 0)
+text = b".version 8.0\\n.target sm_75\\n.address_size 64\\n.visible .entry k() { L: bra L; }"
+c.cuModuleLoadData(byref(module), text), c.cuModuleGetFunction(byref(f), module, b"k")
+signal.signal(signal.SIGALRM, late)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+try:
+    print(c.cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, None, None, None))
+    print("not late")
+except Late:
+    print("late", c.cuCtxSynchronize())
+""")
+    assert execute(["--", sys.executable, str(program)]).stdout == "late 0\n"
+
+
 def test_a_program_in_c(tmp_path):
     program = tmp_path / "program"
     link = ["-L", str(library.folder()), "-l:libcuda.so.1"]

@@ -3,7 +3,8 @@
     orias exec -- PYTHON tools/clients/torch_cpu.py [--pytest] PROGRAM [ARGUMENT]...
 
 Device pointers are host pointers under ``orias exec``, so Triton's kernels take tensors of the CPU.  Benchmarks
-(``triton.testing.perf_report`` and ``do_bench``) are left out, and an autotuner takes its first configuration.
+(``triton.testing.perf_report`` and ``do_bench``) are left out, and an autotuner takes its first configuration.  Products of
+matrices of 16 bits, which such programs compare with, are summed in f64 and rounded once.
 """
 
 import runpy
@@ -20,6 +21,8 @@ from triton.backends.nvidia.driver import CudaDriver
 from triton.runtime.autotuner import Autotuner
 
 CPU = torch.device("cpu")
+_PRODUCTS = (torch.matmul, torch.mm, torch.bmm, torch.Tensor.matmul, torch.Tensor.__matmul__)
+_HALVES = (torch.float16, torch.bfloat16)
 
 
 def _moved(value: Any) -> Any:
@@ -32,6 +35,10 @@ class CpuIsCuda(TorchFunctionMode):
     """Functions of torch with the CPU wherever their arguments name a CUDA device."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _PRODUCTS and len(args) == 2 and not kwargs and args[0].dtype in _HALVES:
+            # A CPU may round sums of parts to 16 bits; a GPU sums in f32.
+            with torch.no_grad():
+                return func(args[0].double(), args[1].double()).to(args[0].dtype)
         return func(*(_moved(a) for a in args), **{k: _moved(v) for k, v in (kwargs or {}).items()})
 
 

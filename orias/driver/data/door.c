@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
+enum { INTERRUPTED = -1, INVALID_VALUE = 1, DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
 
 typedef int (*Callback)(int index, const int64_t *values);
 static volatile Callback callback;
@@ -36,7 +36,9 @@ static void find_interpreter(void) {
     }
 }
 
-__attribute__((visibility("default"))) int orias_exit_code;
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int orias_exit_code;
 
 // The end of the process: what tools report, and their exit code.
 static void end(void) {
@@ -80,6 +82,41 @@ static void attach(void) {
     release(state);
 }
 
+// What functions do once the interpreter has ended and destructors of the program's objects still run: those that give
+// something back succeed, because all of it goes with the process (library.py writes the table).
+enum { FAILS, GIVES_BACK, NAMES_RESULT, DESCRIBES_RESULT };
+extern const unsigned char at_end[];
+
+static int call_at_end(int index, const int64_t *values) {
+    const char *text = at_end[index] == NAMES_RESULT ? "CUDA_ERROR_DEINITIALIZED" : "driver shutting down";
+    switch (at_end[index]) {
+    case GIVES_BACK:
+        return 0;
+    case NAMES_RESULT:
+    case DESCRIBES_RESULT:
+        // The only result of a function at this time.
+        *(const char **)values[1] = values[0] == DEINITIALIZED ? text : 0;
+        return values[0] == DEINITIALIZED ? 0 : INVALID_VALUE;
+    }
+    return DEINITIALIZED;
+}
+
+EXPORT void *orias_interruption;
+
+// An exception of a signal's handler came while a function ran: the calling thread gets its class once this returns.
+static int interrupt(void) {
+    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    unsigned long (*thread)(void) = (unsigned long (*)(void))dlsym(RTLD_DEFAULT, "PyThread_get_thread_ident");
+    int (*raise)(unsigned long, void *) = (int (*)(unsigned long, void *))dlsym(RTLD_DEFAULT, "PyThreadState_SetAsyncExc");
+    if (ensure && release && thread && raise) {
+        int state = ensure();
+        raise(thread(), orias_interruption);
+        release(state);
+    }
+    return UNKNOWN;
+}
+
 static int call(int index, const int64_t *values) {
     if (!callback) {
         pthread_once(&once, find_interpreter);
@@ -89,11 +126,10 @@ static int call(int index, const int64_t *values) {
             return UNKNOWN;
     }
     if (!is_initialized())
-        return DEINITIALIZED;
-    return callback(index, values);
+        return call_at_end(index, values);
+    int result = callback(index, values);
+    return result == INTERRUPTED ? interrupt() : result;
 }
-
-#define EXPORT __attribute__((visibility("default")))
 
 // For the runtime library, whose functions follow the driver's.
 EXPORT int orias_call(int index, const int64_t *values) { return call(index, values); }
