@@ -33,6 +33,8 @@ class CompileOptions(TypedDict, total=False):
     function_maxrregcount: int
     cloning: bool
     constant_bank: bool
+    preserve_relocs: bool
+    uniform_registers: bool
     errors_at_exit: bool
     thread_steering: bool
     keep_warp_barriers: bool
@@ -56,5 +58,6 @@ class CompileOptions(TypedDict, total=False):
     time_phases: bool
     knobs: KnobSettings | Mapping[str, KnobValue | Mapping[str, KnobValue]]
     tool_arguments: str
+    tools_patch: bool
     release: str
     capsules: str

@@ -30,6 +30,7 @@ from orias.ptx.module_checks import check, check_debug
 from orias.ptx.module_inputs import check_heads, merge, restrict
 from orias.ptx.parser import parse
 from orias.ptx.targets import newest_of
+from orias.ptx.uniform_needs import uniform_needs
 from orias.regalloc.register_budget import limit_notes
 from orias.split import can_split, work_in_processes
 from orias.target.profile import TARGETS, Target
@@ -87,13 +88,9 @@ class _Compiler:
             module = self._front_end(source)
             start = self._clock("front end", start)
             o = self.options
-            if o.extensible and o.own_sections and not o.compile_only:
-                raise Unsupported(
-                    "--extensible-whole-program with functions in sections of their own (-g, --cloning=no)"
-                )
-            program = lower_module(
-                module, self.target, LowerOptions(o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible)
-            )
+            drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
+            shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs, drops)
+            program = lower_module(module, self.target, LowerOptions(*shape))
             out = cubin_module(module, program, source[1], o, self.target)
             self._clock("lower", start)
             runner = Runner(o, self.trace)
@@ -237,6 +234,8 @@ class _Compiler:
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))
         found = check(module, self.target, self.options.compile_only, self.options.extensible)
+        if not self.options.uniform_registers:
+            found += uniform_needs(module)
         self.diagnostics.extend(found)
         if any(d.severity in ("error", "fatal") for d in found):
             raise CompileError(self.diagnostics)

@@ -70,6 +70,7 @@ class KernelCompiler:
             if not self.options.fmad:
                 fn.contract.clear()
             fn.stack_check = self.options.stack_check
+            fn.spares_uniform = not self.options.uniform_registers
             fn.keep_warp_barriers = self.options.keep_warp_barriers
             fn.decisions = [] if self.options.remarks else None
             if not self.options.constant_bank:

@@ -31,8 +31,8 @@ class Options:
     __slots__ = (
         "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
-        "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
+        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "suppress_debug_info", "time_phases", "tool_arguments", "tools_patch", "uniform_registers", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
     def __init__(self, arch: str = "sm_75", opt_level: int = 3) -> None:
@@ -71,6 +71,10 @@ class Options:
         """Each kernel gets copies of the functions it calls; else functions have sections of their own."""
         self.constant_bank: bool = True
         """Constants of doubles may go to a constant bank."""
+        self.preserve_relocs: bool = False
+        """An executable keeps the relocations that are resolved in it; below sm_90."""
+        self.uniform_registers: bool = True
+        """Code may take uniform registers where there is another way; False: only where there is none, with a warning."""
         self.errors_at_exit: bool = False
         """Each kernel waits at its end until faults of its memory accesses are visible."""
         self.thread_steering: bool = False
@@ -110,6 +114,8 @@ class Options:
         """Measure how long each phase takes."""
         self.knobs: KnobSettings = KnobSettings()
         """Settings of knobs, for all kernels or some."""
+        self.tools_patch: bool = False
+        """The module has functions that tools put into other code: sections of their own in an executable, with a record that says so."""
         self.tool_arguments: str = ""
         self.release: str = ""
         """The release of the CUDA compiler tools that the compile stands for, which limits ``.version``; empty: the newest."""
@@ -138,7 +144,7 @@ class Options:
     @property
     def own_sections(self) -> bool:
         """True if every function has a section of its own."""
-        return self.compile_only or self.debug or not self.cloning
+        return self.compile_only or self.debug or self.tools_patch or not self.cloning
 
     @property
     def verifies(self) -> bool:

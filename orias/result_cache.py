@@ -28,7 +28,7 @@ _KEPT: Final = 0.75
 """Share of its limit that a folder is cut down to."""
 _STALE_SECONDS: Final = 3600
 """Age from which an unfinished file belongs to a process that died."""
-_RESULT: Final = ("arch", "gmem", "no_capsule")
+_RESULT: Final = ("arch", "gmem", "no_capsule", "unknown_stacks")
 
 
 def cache_folder(options: Options) -> str:

@@ -114,10 +114,18 @@ def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | byt
             out.write(excerpt(shown[0], line, d.column) if shown else "")
 
 
+def _base_name(tool: str) -> str:
+    """What messages show of --tool-name: without folders and the last extension."""
+    name = tool.rpartition("/")[2]
+    return name.rpartition(".")[0] if "." in name else name
+
+
 def drive(program: str, command: Command) -> int:
     """Compile; returns the exit code."""
     out = Messages(
-        command.values.get("tool-name", program), command.flag("disable-warnings"), command.flag("warning-as-error")
+        _base_name(command.values["tool-name"]) if command.has("tool-name") else program,
+        command.flag("disable-warnings"),
+        command.flag("warning-as-error"),
     )
     sources: list[tuple[str, str | bytes]] | None = None
     missing: list[tuple[str, bool]] = []
@@ -147,8 +155,10 @@ def drive(program: str, command: Command) -> int:
             if message:
                 out.say("fatal", message)
                 return FAILURE
-    if out.errors or missing or s.tools_patch or s.refused:
+    if out.errors or missing or s.refused:
         return _not_compiled(s, sources, missing, out)
+    if s.options.tools_patch and not _fits_tools(s, sources, out):
+        return FAILURE
     try:
         seconds, mebibytes = command.number("max-seconds", 0), command.number("max-memory", 0)
         if seconds > 0 or mebibytes > 0:
@@ -167,8 +177,8 @@ def drive(program: str, command: Command) -> int:
 def _not_compiled(
     s: Settings, sources: list[tuple[str, str | bytes]], missing: list[tuple[str, bool]], out: Messages
 ) -> int:
-    """Reports all that is wrong where options or inputs are, or where only functions for tools or what Orias does not do are asked for."""
-    from orias.cli.input_messages import has_entry, input_messages, target_refusal
+    """Reports all that is wrong where options or inputs are, or where what Orias does not do is asked for."""
+    from orias.cli.input_messages import input_messages, target_refusal
 
     for later in (False, True):
         for name, follows in missing:
@@ -176,18 +186,30 @@ def _not_compiled(
                 out.say("fatal", f"Input file '{name}' could not be opened")
         if not later:
             _say_all(input_messages(sources, s.options.arch, s.options.release), sources, out)
-    if s.tools_patch and not out.errors:
-        if has_entry(sources):
-            name = "--compile-as-tools-patch"
-            out.say("error", f"Entry function is not allowed when command line option '{name}' is specified ")
-        else:
-            out.say("fatal", "Option '--compile-as-tools-patch' is not supported by Orias")
-            return FAILURE
     if s.refused and not out.errors:
         out.say("fatal", target_refusal(sources, s.options.arch, s.options.release) or s.refused)
         return FAILURE
     out.aborted()
     return FAILURE
+
+
+def _fits_tools(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> bool:
+    """Whether inputs have nothing that functions for tools must not have; says what it is."""
+    from orias.cli.input_messages import input_messages, patch_errors, target_refusal
+
+    _say_all(input_messages(sources, s.options.arch, s.options.release), sources, out)
+    wrong = [] if out.errors else patch_errors(sources, s.options.release)
+    if wrong:
+        _say_no_debug_info(s, sources, out)
+        for text in wrong:
+            out.say("error", text)
+        refused = target_refusal(sources, s.options.arch, s.options.release)
+        if refused:
+            out.say("fatal", refused)
+            return False
+    if out.errors:
+        out.aborted()
+    return not out.errors
 
 
 def _guarded(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> int:
@@ -321,22 +343,35 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         out.aborted()
         return FAILURE
     _usage_warnings(cubin, s, out)
-    if out.errors:
-        return FAILURE
+    for name in cubin.unknown_stacks if s.says_stacks else ():
+        out.say("warning", f"Stack size for entry function '{name}' cannot be statically determined")
     if s.options.verbose:
         report(cubin, s.options, out)
         if cubin.no_capsule and s.say_no_capsules:
             out.say("info", f"No capsules: {cubin.no_capsule}")
-    try:
-        write_output(s.output, cubin.data)
-    except (OSError, ValueError):
-        out.say("fatal", f"Output file '{s.output}' could not be opened")
+    if out.errors:
         return FAILURE
+    for path, data in _files(s, cubin, sources):
+        try:
+            write_output(path, data)
+        except (OSError, ValueError):
+            out.say("fatal", f"Output file '{path}' could not be opened")
+            return FAILURE
     if s.trace and not _trace(cubin, s, sources[0][0], start, out):
         return FAILURE
     if s.statistics and not _statistics(cubin, s, sources[0][0], out):
         return FAILURE
     return 0
+
+
+def _files(s: Settings, cubin: "Cubin", sources: list[tuple[str, str | bytes]]) -> list[tuple[str, bytes]]:
+    """(path, data) of each file to write."""
+    files = [(s.output, cubin.data)]
+    if s.link_info:
+        from orias.cli.hidden_files import link_info
+
+        files.append((s.link_info, link_info(sources, s.options.arch, s.options.release).encode("latin-1")))
+    return files
 
 
 def _bar(s: Settings, out: Messages) -> "Bar | None":

@@ -89,9 +89,17 @@ def target_refusal(sources: list[tuple[str, str | bytes]], arch: str, release: s
     return refusal(parse(text, name, newest_of(release)).target, arch)
 
 
-def has_entry(sources: list[tuple[str, str | bytes]]) -> bool:
-    """Whether an input has a kernel; of inputs without errors."""
-    return any(f.entry for name, text in sources for f in parse(text, name).functions)
+def patch_errors(sources: list[tuple[str, str | bytes]], release: str) -> list[str]:
+    """What functions for tools (``--compile-as-tools-patch``) must not have, of inputs without errors."""
+    modules = [parse(text, name, newest_of(release)) for name, text in sources]
+    functions = [f for m in modules for f in m.functions]
+    variables = [v for m in modules for v in m.variables] + [v for f in functions for v in f.variables]
+    found = []
+    if any(v.space == "shared" for v in variables):
+        found.append("Allocating additional shared memory is")
+    if any(f.entry for f in functions):
+        found.append("Entry function is")
+    return [f"{what} not allowed when command line option '--compile-as-tools-patch' is specified " for what in found]
 
 
 def tensor_access_note(sources: list[tuple[str, str | bytes]]) -> str:

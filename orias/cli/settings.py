@@ -34,7 +34,7 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "tools_patch", "trace",
+        "late", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "trace",
         "trace_after", "trace_pid", "unmet",
     )  # fmt: skip
 
@@ -48,15 +48,17 @@ class Settings:
         self.refused: str = ""
         self.stack_protector: bool = False
         self.raw_textures: bool = False
+        self.link_info: str = ""
+        """The file of --link-info."""
         self.remark_kinds: list[str] = []
         """Kinds of remarks to print; empty: none."""
         self.say_no_capsules: bool = False
         """With -v: say why there are no capsules (where the option stands)."""
+        self.says_stacks: bool = True
+        """Warn of kernels whose need of stack is unknown."""
         self.show_phases: bool = False
         self.tensor_access: bool = False
         """An option on the checks of tensor memory accesses is given."""
-        self.tools_patch: bool = False
-        """Functions for tools are asked for, not kernels."""
         self.statistics: list[str] = []
         self.statistics_file: str = ""
         self.trace: str = ""
@@ -209,12 +211,22 @@ def _limits(c: Command, s: Settings) -> None:
     s.options.override_directives = c.flag("override-directive-values")
 
 
+def _controls(c: Command) -> list[Setting]:
+    """Write the file of --query-controls, and read that of --apply-controls; raises UsageError."""
+    if c.values.get("query-controls"):
+        from orias.cli.hidden_files import write_controls
+
+        write_controls(c.values["query-controls"])
+    if not c.values.get("apply-controls"):
+        return []
+    from orias.cli.hidden_files import read_controls
+
+    return read_controls(c.values["apply-controls"])
+
+
 def _unreadable(c: Command) -> str:
-    """The message on an option whose value has a format that is not documented, in the words of ptxas on a wrong one; "" if there is none."""
-    controls, description = c.values.get("apply-controls", ""), c.values.get("ext-desc-file", "")
-    if controls:
-        why = "not in expected format" if os.path.exists(controls) else ""
-        return f"Input file '{controls}' {why}" if why else f"File '{controls}' could not be opened"
+    """The message on a description of extensions, whose format is not documented, in the words of ptxas on a wrong one; "" if there is none."""
+    description = c.values.get("ext-desc-file", "")
     if description and not os.path.exists(description):
         return f"Could not open input file '{description}'"
     if description or c.has("ext-desc-string"):
@@ -232,8 +244,6 @@ def _refused(c: Command, s: Settings) -> str:
             continue
         if name == "sanitize" and (value == "threadsteer" or c.flag("compile-as-tools-patch")):
             continue
-        if name == "preserve-relocs" and not older_than(c.values.get("gpu-name", Options().arch), 90):
-            continue
         if name == "profile-options" and not value:
             continue
         if name == "device-stack-protector":
@@ -241,7 +251,7 @@ def _refused(c: Command, s: Settings) -> str:
             s.stack_protector = s.options.compile_only or s.options.opt_level == 0
         elif name == "set-texmode-raw":
             s.raw_textures = True
-        elif name != "compile-as-tools-patch":
+        else:
             return _REFUSED.format(name)
     return ""
 
@@ -282,11 +292,17 @@ def settings(c: Command) -> Settings:
     if c.flag("device-debug") and c.number("opt-level", 0) != 0:
         s.messages.append(("fatal", "Optimized debugging not supported"))
         return s
+    try:
+        controls = _controls(c)
+    except UsageError as e:
+        s.messages.append(("fatal", str(e)))
+        return s
     unreadable = _unreadable(c)
     if unreadable:
         s.messages.append(("fatal", unreadable))
         return s
-    s.tools_patch = c.flag("compile-as-tools-patch")
+    o.preserve_relocs = c.flag("preserve-relocs") and older_than(arch, 90)
+    o.tools_patch = c.flag("compile-as-tools-patch")
     o.debug = c.flag("device-debug")
     level = c.number("opt-level", 3)
     o.level_given = c.has("opt-level")
@@ -318,12 +334,14 @@ def settings(c: Command) -> Settings:
     o.stack_check = c.flag("sp-bounds-check")
     o.constant_bank = not c.flag("disable-optimizer-constants")
     o.cloning = not c.flag("fast-compile") and c.values.get("cloning") != "no"
+    o.uniform_registers = not (c.flag("sw200428197") or o.tools_patch)
     o.errors_at_exit = c.flag("make-errors-visible-at-exit")
     o.thread_steering = c.values.get("sanitize") == "threadsteer" and not c.flag("compile-as-tools-patch")
     o.split_compile = 1 if c.flag("sw2614554") else split
     o.jobserver = c.flag("jobserver")
     s.statistics = c.lists.get("compiler-stats", [])
     s.statistics_file = c.values.get("compiler-stats-file", "") if c.has("compiler-stats") else ""
+    s.link_info = c.values.get("link-info", "")
     s.trace = c.values.get("fdevice-time-trace", "")
     s.trace_after = c.values.get("ftrace-phase-after", "")
     s.trace_pid = c.number("use-trace-pid", 0)
@@ -345,9 +363,10 @@ def settings(c: Command) -> Settings:
     o.serial = c.flag("serial-schedule")
     o.capsules = "forbid" if c.flag("no-capsules") else c.values.get("capsules", o.capsules)
     s.say_no_capsules = "capsules" in c.values
+    s.says_stacks = not c.flag("suppress-stack-size-warning")
     if o.capsules not in CAPSULES:
         raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
-    o.knobs = _knobs(c)
+    o.knobs = KnobSettings([*controls, *_knobs(c).settings])
     o.release = c.values.get("orias-release", "")
     o.annotate = c.flag("compiler-annotations")
     o.tool_arguments = c.note_text()

@@ -121,6 +121,8 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out.append(sval(nv.CUDA_API_VERSION, [CUDA_API_VERSION]))
     if f.sw2861232_war:
         out.append(nval(nv.SW2861232_WAR))
+    if k.tools_patch:
+        out.append(nval(nv.TOOLS_PATCH_FUNC))
     if k.params:
         out.append(sval(nv.PARAM_CBANK, [bank0, param_base | k.param_bytes << 16]))
         out.append(hval(nv.CBANK_PARAM_SIZE, k.param_bytes))
@@ -159,6 +161,8 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     if k.blocks_are_clusters:
         out.append(nval(nv.BLOCKS_ARE_CLUSTERS))
     out.append(sval(nv.CUDA_API_VERSION, [CUDA_API_VERSION]))
+    if k.tools_patch:
+        out.append(nval(nv.TOOLS_PATCH_FUNC))
     out += _params(k, symbols)
     if k.explicit_cluster:
         out.append(nval(nv.EXPLICIT_CLUSTER))

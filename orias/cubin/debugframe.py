@@ -72,13 +72,15 @@ class FrameReloc:
 class FrameWriter:
     """Builds the section; ``relocs`` lists the addresses that :meth:`add` left open, per call in creation order."""
 
-    __slots__ = ("_unit", "data", "relocs")
+    __slots__ = ("_unit", "data", "links", "relocs")
 
     def __init__(self, unit: int = 4) -> None:
         """`unit`: bytes that the code offset advances by 1 (the code alignment)."""
         self._unit: int = unit
         self.data: bytearray = bytearray()
         self.relocs: list[FrameReloc] = []
+        self.links: list[tuple[int, int]] = []
+        """(offset, value) of each offset in the section that is known."""
 
     def _entry(self, body: bytes) -> int:
         """Append an entry with its length; returns its offset."""
@@ -126,6 +128,8 @@ class FrameWriter:
         fde_at = self._entry(head + bytes(rows))
         if relocatable:
             self.relocs.append(FrameReloc(fde_at + 12, "cie", cie_at))
+        else:
+            self.links.append((fde_at + 12, cie_at))
         self.relocs.append(FrameReloc(fde_at + 20, "code", start))
         if relocatable:
             self.relocs.append(FrameReloc(fde_at + 28, "size", 0))

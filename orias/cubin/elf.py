@@ -33,6 +33,7 @@ SHT_REL: Final = 9
 SHT_CUDA_INFO: Final = 0x70000000
 SHT_CUDA_CALLGRAPH: Final = 0x70000001
 SHT_CUDA_PROTOTYPE: Final = 0x70000002
+SHT_CUDA_RESOLVED_RELA: Final = 0x70000003
 SHT_CUDA_GLOBAL: Final = 0x70000007
 SHT_CUDA_GLOBAL_INIT: Final = 0x70000008
 SHT_CUDA_SHARED: Final = 0x7000000A
@@ -265,8 +266,8 @@ class ElfFile:
         return out
 
     def relocation_entries(self, sec: Section) -> list[ElfReloc]:
-        """The entries of one REL or RELA section."""
-        rela = sec.type == SHT_RELA
+        """The entries of one REL or RELA section, or one of resolved relocations."""
+        rela = sec.type in (SHT_RELA, SHT_CUDA_RESOLVED_RELA)
         entsize = RELA_SIZE if rela else REL_SIZE
         if len(sec.data) % entsize:
             raise CubinError(f"{sec.name}: size {len(sec.data)} is not a multiple of {entsize}")

@@ -203,9 +203,9 @@ class KernelCode:
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
-        "relocs_applied", "reqntid", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
+        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
-        "unused_load_bytes", "wmma_used",
+        "tools_patch", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
     def __init__(self, name: str, code: bytes, is_entry: bool = True) -> None:
@@ -318,6 +318,12 @@ class KernelCode:
         self.ctaidz_used: bool = False
         """The code reads ``%ctaid.z`` (record on sm_75 to sm_89)."""
         self.wmma_used: bool = False
+        self.resolved: list[Reloc] = []
+        """Relocations in the code that the writer has applied and keeps (:attr:`CubinModule.preserve_relocs`)."""
+        self.slot_uses: list[tuple[int, int, bool]] = []
+        """(offset, byte in constant bank 4, whether it is the operand of a load) of each instruction that reads that bank."""
+        self.tools_patch: bool = False
+        """A function that tools put into other code."""
         self.reg_reconfig: bool = False
         """The code uses setmaxnreg."""
         self.sparse_mma_mask: int = 0
@@ -414,8 +420,8 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "own_sections", "section_order", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "extensible", "externs", "files", "force_rela",
-        "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
+        "address_taken", "address_uses", "own_sections", "section_order", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "preserve_relocs", "extensible", "externs", "files", "force_rela",
+        "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_suffix", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
@@ -478,12 +484,16 @@ class CubinModule:
         """The module uses txq or suq: it has MAX_STACK_SIZE records and no ``.nv.callgraph``."""
         self.debug: bool = False
         """``-g``."""
+        self.preserve_relocs: bool = False
+        """Resolved relocations stay in sections of their own (``-preserve-relocs``, below sm_90)."""
         self.errbar_at_exit: bool = False
         """``-make-errors-visible-at-exit``."""
         self.lineinfo: bool = False
         self.files: list[SourceFile] = []
         self.ptx_text: str = ""
         """The PTX text, for ``.nv_debug_ptx_txt`` (with ``lineinfo``)."""
+        self.ptx_suffix: str = ""
+        """The end of the section's name in objects, so that a linker keeps the texts of several apart: a dot and the text's Adler-32."""
         self.sections: list[DebugSection] = []
         """``.section`` data of the PTX text, in input order."""
 

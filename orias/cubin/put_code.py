@@ -10,7 +10,7 @@ from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserv
 from orias.cubin.relocs import apply
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.variable_layout import align_up, place_in_order
-from orias.cubin.work import REFERENCE_TYPES, Code, Work
+from orias.cubin.work import INTERNAL, REFERENCE_TYPES, Code, Work
 
 _RESERVED_CAP: Final = 21
 _RESERVED_BEGIN: Final = 23
@@ -85,6 +85,10 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
             else:
                 place = w.facts.system_shared + v.offset
                 w.define(OutSymbol(v.name, LOCAL, elf.STT_OBJECT, 0, code.shared, place, v.size))
+    elif w.m.preserve_relocs and code.shared is not None:
+        for v in k.shared:
+            symbol = OutSymbol(v.name, elf.STB_LOCAL, elf.STT_OBJECT, INTERNAL, code.shared, v.offset, v.size)
+            code.inner[v.name] = w.b.add_symbol(symbol)
     for sub in k.subs:
         w.define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size))
     for p in k.params:
@@ -237,7 +241,10 @@ def _resolve(w: Work, code: Code) -> None:
     if w.m.extensible:
         loaded.update(name for name, _, _ in reserved_variables(w))
         loaded.add(k.name)
+    kept = {v.name for v in w.m.variables if v.space == "const"} | {v.name for v in k.shared}
     for r in k.relocs:
+        if r.symbol in kept and w.m.preserve_relocs:
+            k.resolved.append(r)
         if r.symbol in loaded:
             left.append(r)
         elif r.symbol in values:
@@ -279,5 +286,7 @@ def _add_bank0(w: Work, code: Code) -> None:
     name, value, size = ("_param", base, k.param_bytes) if k.param_bytes else ("_SREG", 0, base)
     if w.m.extensible:
         w.b.symbol_names.add(name)
+    if w.m.preserve_relocs and not w.m.relocatable:
+        w.b.add_symbol(OutSymbol(name, elf.STB_LOCAL, elf.STT_OBJECT, INTERNAL, section, value, size))
     if w.m.relocatable:
         w.b.add_symbol(OutSymbol(name, elf.STB_LOCAL, elf.STT_CUDA_OBJECT, 0x81, section, value, size))

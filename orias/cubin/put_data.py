@@ -110,7 +110,10 @@ def _section_of(w: Work, v: Variable) -> OutSection:
         return w.bank3
     if v.space == "shared":
         if w.debug_shared is None:
-            w.debug_shared = w.named(".nv_debug.shared", w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED), rw, 1)
+            # Dynamic shared memory alone has no bytes, and its section no symbol.
+            sized = any(o.space == "shared" and o.size for o in w.m.variables)
+            type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED)
+            w.debug_shared = w.named(".nv_debug.shared", type_, rw, 1, symbol=sized)
             w.nobits.append(w.debug_shared)
         return w.debug_shared
     if v.data is not None:

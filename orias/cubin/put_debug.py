@@ -5,14 +5,14 @@ from collections.abc import Callable
 from orias.cubin import elf
 from orias.cubin.debugframe import FrameWriter
 from orias.cubin.debugline import LineProgram, ptx_text_section, sass_rows, source_rows
-from orias.cubin.model import FrameInfo, FrameRow
+from orias.cubin.model import FrameInfo, FrameRow, Reloc
 from orias.cubin.relocs import R_64, R_UNUSED_CLEAR64
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.work import Code, Work
 
 
-def frames(w: Work, section: OutSection) -> list[OutReloc]:
-    """Fill ``.debug_frame``; returns its relocations."""
+def frames(w: Work, section: OutSection) -> tuple[list[OutReloc], list[OutReloc]]:
+    """Fill ``.debug_frame``; returns its relocations, and those that are resolved."""
     writer = FrameWriter()
     out: list[OutReloc] = []
     for code in w.codes:
@@ -37,7 +37,7 @@ def frames(w: Work, section: OutSection) -> list[OutReloc]:
             addend = r.addend if r.kind == "cie" or w.facts.addends_in_relocations else 0
             out.append(OutReloc(r.offset, type_, symbol, addend))
     section.data = bytes(writer.data)
-    return out
+    return out, [OutReloc(at, R_64, w.symbols[".debug_frame"], value) for at, value in writer.links]
 
 
 def line_sections(w: Work) -> list[OutSection]:
@@ -51,7 +51,7 @@ def line_sections(w: Work) -> list[OutSection]:
     if not m.debug:
         out += _given(w, relocs)
     out.append(_line_section(w, ".nv_debug_line_sass", relocs, True))
-    text = w.named(".nv_debug_ptx_txt", elf.SHT_PROGBITS, 0, 1)
+    text = w.named(f".nv_debug_ptx_txt{m.ptx_suffix}", elf.SHT_PROGBITS, 0, 1)
     text.data = ptx_text_section(m.ptx_text)
     out.append(text)
     if m.debug:
@@ -70,10 +70,20 @@ def _given(w: Work, relocs: list[tuple[OutSection, list[OutReloc]]]) -> list[Out
         out.append(section)
     for d, section in zip(w.m.sections, out, strict=True):
         if d.relocs:
-            entries = [OutReloc(r.offset, r.type, w.symbol(r.symbol, d.name), r.addend) for r in d.relocs]
+            entries = [_debug_reloc(w, d.name, r) for r in d.relocs]
             names = {f".rela{d.name}" if e.rela else f".rel{d.name}" for e in entries}
             w.b.names(*sorted(names | ({f".rela{d.name}"} if w.always_rela else set())))
             relocs.append((section, entries))
+    return out
+
+
+def _debug_reloc(w: Work, section: str, r: Reloc) -> OutReloc:
+    """A relocation of a debug section; below sm_90 ptxas leaves addends of ``.debug_loc`` in the data and states all of ``.debug_info``."""
+    out = OutReloc(r.offset, r.type, w.symbol(r.symbol, section), r.addend)
+    if section == ".debug_info":
+        out.rela = True
+    elif section == ".debug_loc" and not w.always_rela:
+        out.addend, out.rela = 0, False
     return out
 
 

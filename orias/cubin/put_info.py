@@ -34,7 +34,7 @@ def module_records(w: Work) -> list[Record]:
             if w.m.extensible:
                 reverse.append(sval(nvinfo.MAX_STACK_SIZE, [index, 0]))
         reverse.append(sval(nvinfo.REGCOUNT, [code.symbol.index, k.num_regs]))
-    if not any(c.kernel.is_entry for c in w.codes):
+    if not any(c.kernel.is_entry or c.kernel.tools_patch for c in w.codes):
         flags.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, w.facts.mercury_isa))
     for name, value in w.m.sampler_unnormalized:
         flags.append(sval(nvinfo.SAMPLER_FORCE_UNNORMALIZED, [w.symbol(name, ".nv.info").index, value]))

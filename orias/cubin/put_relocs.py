@@ -4,9 +4,9 @@ from struct import pack
 
 from orias.cubin import elf
 from orias.cubin.put_debug import frames
-from orias.cubin.relocs import R_64
-from orias.cubin.section_builder import OutReloc, OutSection
-from orias.cubin.work import NAMES90, Code, Work
+from orias.cubin.relocs import R_64, R_CONST_FIELD19_40, R_CONST_FIELD21_38
+from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
+from orias.cubin.work import INTERNAL, NAMES90, Code, Work, slot_symbol
 
 
 def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool = False) -> None:
@@ -59,7 +59,8 @@ def _late_name(w: Work, number: int, name: str, kinds: list[bool]) -> None:
 def all_relocations(w: Work, frame: OutSection) -> None:
     """Create every relocation section, in file order; ``w.pending`` keeps their contents until symbols have numbers."""
     m = w.m
-    late = m.debug and w.facts.split_segments
+    keeps = m.preserve_relocs and not m.relocatable
+    late = _apart(w) and w.facts.split_segments
     for code in w.codes:
         _add(
             w,
@@ -67,12 +68,16 @@ def all_relocations(w: Work, frame: OutSection) -> None:
             code.relocs,
             w.facts.addends_in_relocations and (bool(code.kernel.relocs) or code.kernel.relocs_applied),
         )
+        if keeps:
+            _add_resolved(w, code.text, _resolved_in_code(w, code))
         if code.bank2 is not None and (code.kernel.const2_relocs or code.kernel.const2_resolved):
             data = bytearray(code.bank2.data)
             for r in code.kernel.const2_relocs:
                 data[r.offset : r.offset + 8] = r.addend.to_bytes(8, "little")
             code.bank2.data = bytes(data)
             _add(w, code.bank2, [], w.facts.addends_in_relocations)
+            if keeps:
+                _add_resolved(w, code.bank2, _resolved_pointers(w, code))
         if not late:
             _add_texture_relocs(w, code)
     if m.debug:
@@ -94,20 +99,67 @@ def all_relocations(w: Work, frame: OutSection) -> None:
         _add(w, section, out, applied and w.facts.addends_in_relocations)
     if not m.debug:
         _add_lines(w)
-    _add(w, frame, frames(w, frame))
+    left, resolved = frames(w, frame)
+    _add(w, frame, left)
+    if keeps:
+        _add_resolved(w, frame, resolved)
     if late:
         for code in w.codes:
             _add_texture_relocs(w, code)
 
 
+def _add_resolved(w: Work, section: OutSection, relocs: list[OutReloc]) -> None:
+    """Adds the section of a section's resolved relocations (``-preserve-relocs``), if there are any."""
+    if not relocs:
+        return
+    out = OutSection(f".nv.resolvedrela{section.name}", elf.SHT_CUDA_RESOLVED_RELA, elf.SHF_INFO_LINK, 8, elf.RELA_SIZE)
+    w.b.names(out.name)
+    out.link, out.info_section = w.symtab, section
+    w.pending.append((out, relocs))
+
+
+def _resolved_in_code(w: Work, code: Code) -> list[OutReloc]:
+    """The resolved relocations of a function's code: places of variables, and words of the address table."""
+    k = code.kernel
+    where = f"code of {k.name}"
+    out = [
+        OutReloc(r.offset, r.type, code.inner.get(r.symbol) or w.symbol(r.symbol, where), r.addend) for r in k.resolved
+    ]
+    for at, byte, is_load in k.slot_uses:
+        slot = next(s for s in w.m.bank4 if s.offset == byte & ~7)
+        type_ = R_CONST_FIELD21_38 if is_load else R_CONST_FIELD19_40
+        out.append(OutReloc(at, type_, w.symbol(slot_symbol(slot.symbol), where), byte & 7))
+    return sorted(out, key=lambda r: r.offset)
+
+
+def _resolved_pointers(w: Work, code: Code) -> list[OutReloc]:
+    """The resolved relocations of a kernel's table of pointers to functions, which its own symbol stands at."""
+    k = code.kernel
+    if not k.pointers or code.bank2 is None:
+        return []
+    size = 8 * (1 + len(k.pointers))
+    table = OutSymbol(f"$__funcAddrTab_c${k.name}", elf.STB_LOCAL, elf.STT_OBJECT, INTERNAL, code.bank2, 0, size)
+    w.b.add_symbol(table)
+    functions = [w.symbol(name, f"pointers of {k.name}") for name in k.pointers]
+    return [OutReloc(0, R_64, table, 1), *(OutReloc(8 * n, R_64, f) for n, f in enumerate(functions, 1))]
+
+
 def _add_texture_relocs(w: Work, code: Code) -> None:
-    """The relocations of texture slots in a kernel's bank 0; with -g they come last (sm_90 on), or have a flag less."""
+    """The relocations of texture slots in a kernel's bank 0.
+
+    In executables whose functions have sections of their own they come last (sm_90 on), or have a flag less, as with -preserve-relocs.
+    """
     if code.bank0 is not None and code.kernel.texture_relocs:
         where = f"constant bank 0 of {code.kernel.name}"
         out = [OutReloc(r.offset, r.type, w.symbol(r.symbol, where), 0) for r in code.kernel.texture_relocs]
         _add(w, code.bank0, out)
-        if w.m.debug and not w.facts.split_segments:
+        if (_apart(w) or w.m.preserve_relocs) and not w.facts.split_segments:
             w.pending[-1][0].flags = 0
+
+
+def _apart(w: Work) -> bool:
+    """Whether the file is an executable whose functions have sections of their own."""
+    return w.m.own_sections and not w.m.relocatable
 
 
 def _add_lines(w: Work) -> None:

@@ -461,6 +461,7 @@ class Reader:
 _FLAGS: Final[dict[int, str]] = {
     nv.CTAIDZ_USED: "ctaidz_used",
     nv.WMMA_USED: "wmma_used",
+    nv.TOOLS_PATCH_FUNC: "tools_patch",
     nv.RESERVED_SMEM_USED: "reserved_smem_used",
     nv.BINDLESS_TEXTURE_BANK: "bindless_texture",
     nv.BINDLESS_SURFACE_BANK: "bindless_surface",

@@ -11,8 +11,15 @@ from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target, target
 
 REFERENCE_TYPES: Final = {"texref": elf.STT_TEXTURE, "samplerref": elf.STT_SAMPLER, "surfref": elf.STT_SURFACE}
+INTERNAL: Final = 0x01
+"""Visibility of symbols that only resolved relocations are against."""
 NAMES90: Final = {3: "user", 4: "pic"}
 """Suffixes of the names (``.nv.constant.user``) that constant banks 3 and 4 have at creation in sm_90 modules."""
+
+
+def slot_symbol(name: str) -> str:
+    """The symbol of the word of the address table (bank 4) that has a symbol's address, with resolved relocations."""
+    return f"$ADDRESS${name}"
 
 
 @final
@@ -25,6 +32,7 @@ class Code:
         "bank0_symbol",
         "bank2",
         "info",
+        "inner",
         "kernel",
         "relocs",
         "shared",
@@ -43,6 +51,8 @@ class Code:
         self.bank0_early: bool = False
         self.bank2: OutSection | None = None
         self.relocs: list[OutReloc] = []
+        self.inner: dict[str, OutSymbol] = {}
+        """Symbols of its shared variables that other kernels may have too, with resolved relocations."""
 
 
 @final

@@ -15,8 +15,8 @@ from orias.cubin.put_debug import line_sections
 from orias.cubin.put_info import fill, module_records
 from orias.cubin.put_relocs import all_relocations, late_names, reloc_bytes
 from orias.cubin.quirks import REL_ACTION, bytes_after_section_names, clear_program_header_size
-from orias.cubin.section_builder import OutSection, OutSegment
-from orias.cubin.work import Work
+from orias.cubin.section_builder import OutSection, OutSegment, OutSymbol
+from orias.cubin.work import INTERNAL, Work, slot_symbol
 
 if TYPE_CHECKING:
     from orias.cubin.put_capsule import CapsuleSections
@@ -67,6 +67,9 @@ def write(module: CubinModule) -> bytes:
         need_bank4(w)
         if s.symbol in {e.name for e in m.externs}:
             w.extern(s.symbol)
+        if m.preserve_relocs and w.bank4 is not None:
+            bind = elf.STB_WEAK if s.symbol in {e.name for e in m.externs} else w.symbol(s.symbol, ".nv.constant4").bind
+            w.define(OutSymbol(slot_symbol(s.symbol), bind, elf.STT_OBJECT, INTERNAL, w.bank4, s.offset, 8))
     late_names(w)
     graph: list[OutSection] = []
     if m.linked or not m.uses_texture_query:
@@ -111,7 +114,7 @@ def write(module: CubinModule) -> bytes:
 
         fill_capsules(w, capsules, strtab, module_records(w))
     for out, relocs in w.pending:
-        out.data = reloc_bytes(relocs, out.type == elf.SHT_RELA)
+        out.data = reloc_bytes(relocs, out.type != elf.SHT_REL)
     w.symtab.data = b.symtab_bytes()
     strtab.data = bytes(b.symbol_names.data)
     shstrtab.data = bytes(b.section_names.data)
@@ -131,7 +134,8 @@ def write(module: CubinModule) -> bytes:
 def code_order(m: CubinModule) -> list[KernelCode]:
     """Order of the text sections: that of a file that was read, else that of ptxas.
 
-    With debug information it is that in which the symbols are created: visible functions and kernels, then local functions.
+    With debug information, and of functions for tools, it is that in which the symbols are created: that of the first
+    declarations, those that others see before local ones.
     Objects go through this list backwards, other files with functions in sections of their own through the kernels, and put what
     each calls before it, the last call first.
     """
@@ -141,18 +145,25 @@ def code_order(m: CubinModule) -> list[KernelCode]:
         return sorted(kernels, key=lambda k: place.get(k.name, len(place)))
     local = [k for k in kernels if not k.is_entry and k.binding == LOCAL]
     rest = [k for k in kernels if k.is_entry or k.binding != LOCAL]
-    if m.debug:
-        return rest + local
+    if m.debug or any(k.tools_patch for k in kernels):
+        return [k for k in kernels if k.binding != LOCAL] + [k for k in kernels if k.binding == LOCAL]
     if not m.own_sections:
         return rest[::-1]
     made = [k for k in local if _is_compilers(k.name)]
     read = [k for k in [*rest, *local] if not _is_compilers(k.name)]
     roots = read[::-1] if m.relocatable else [k for k in read if k.is_entry] + read
-    return _callees_first([*roots, *made], m.calls)
+    pointed: dict[str, list[str]] = {}
+    if not m.relocatable:
+        for caller, prototype in m.indirect_calls:
+            pointed.setdefault(caller, []).extend(name for name, own in m.address_taken if own == prototype)
+    return _callees_first([*roots, *made], m.calls, pointed)
 
 
-def _callees_first(roots: list[KernelCode], edges: list[CallEdge]) -> list[KernelCode]:
-    """Functions in the order in which a depth-first search leaves them; those of the compiler count as called last."""
+def _callees_first(roots: list[KernelCode], edges: list[CallEdge], pointed: dict[str, list[str]]) -> list[KernelCode]:
+    """Functions in the order in which a depth-first search leaves them; those of the compiler count as called last.
+
+    `pointed`: what a function may call by address, after its other calls.
+    """
     named = {k.name: k for k in roots}
     called = {(e.caller, e.callee) for e in edges}
     out: list[KernelCode] = []
@@ -169,7 +180,8 @@ def _callees_first(roots: list[KernelCode], edges: list[CallEdge]) -> list[Kerne
             seen.add(k.name)
             todo.append((k, True))
             calls = sorted((r.offset, r.symbol) for r in k.relocs if (k.name, r.symbol) in called)
-            names = list(dict.fromkeys(symbol for _, symbol in calls[::-1] if symbol in named))
+            names = [*pointed.get(k.name, ())[::-1], *(symbol for _, symbol in calls[::-1])]
+            names = list(dict.fromkeys(symbol for symbol in names if symbol in named))
             names.reverse()
             names.sort(key=_is_compilers)
             # What is pushed last is visited first: the last call.

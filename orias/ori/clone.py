@@ -63,6 +63,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.private, to.clobbers = fn.private, fn.clobbers
     to.moves_stack, to.stack_check = fn.moves_stack, fn.stack_check
     to.keep_warp_barriers = fn.keep_warp_barriers
+    to.spares_uniform = fn.spares_uniform
     to.no_unroll = fn.no_unroll
     to.beside_async_copies = fn.beside_async_copies
     to.samples_quads, to.quad_registers = fn.samples_quads, fn.quad_registers

@@ -343,6 +343,7 @@ class Func:
         "stack_check",
         "state",
         "syms",
+        "spares_uniform",
         "tables",
         "target",
         "vkind",
@@ -379,6 +380,8 @@ class Func:
         a warp converge again.  Known after the insertion of convergence barriers."""
         self.keep_warp_barriers: bool = False
         """A WARPSYNC stays where the warp is together anyway."""
+        self.spares_uniform: bool = False
+        """No phase may take uniform registers where there is another way."""
         self.expanded: bool = False
         """The 64-bit pseudo operations are expanded; no phase may create new ones."""
         self.implied: dict[int, int] = {}

@@ -3,6 +3,8 @@
 from typing import Final
 
 from orias.diag import Diagnostic
+from orias.isa.operand import K_UR, in_file, is_zero_reg, reg_id
+from orias.isa.widths import dst_width
 from orias.lower.frame.program import Kernel
 from orias.ori.decisions import WGMMA, Decision
 from orias.ori.remarks import INJECTIONS, REASONS
@@ -15,7 +17,7 @@ def advice(kernel: Kernel) -> list[Diagnostic]:
     """The remarks of phases on a kernel and its functions.
 
     They are in ptxas's order: inserted ARRIVEs, inserted waits, and one reason why operations run one at a time.  Then a
-    warning if the kernel asks for spills to shared memory, which Orias does not have, and spills.
+    warning if uniform registers are taken that should be spared, and if the kernel asks for spills to shared memory, which Orias does not have, and spills.
     """
     found: list[tuple[int, int, str]] = []
     for fn in kernel.in_order():
@@ -31,6 +33,15 @@ def advice(kernel: Kernel) -> list[Diagnostic]:
         Diagnostic("info", f"(C{number}) {texts[number].format(line, name)}")
         for number, line, name in said + reasons[:1]
     ]
+    highest = _highest_uniform(kernel)
+    if highest >= 0:
+        out.append(
+            Diagnostic(
+                "warning",
+                f"(C7601) Uniform registers were disallowed, but the compiler required ({highest}) uniform registers "
+                "for correct code generation.",
+            )
+        )
     spills = any(fn.spill_stores or fn.spill_loads for fn in kernel.all_functions())
     if spills and any(isinstance(s, Pragma) and s.text == _SHARED_SPILLS for s in kernel.ptx.body or ()):
         out.append(
@@ -39,6 +50,17 @@ def advice(kernel: Kernel) -> list[Diagnostic]:
             )
         )
     return out
+
+
+def _highest_uniform(kernel: Kernel) -> int:
+    """The highest uniform register of functions that should spare them; -1: none is used."""
+    highest = -1
+    for fn in kernel.all_functions():
+        for i in fn.insts() if fn.spares_uniform else ():
+            for k, o in enumerate(i.dst):
+                if in_file(o, K_UR) and not is_zero_reg(o):
+                    highest = max(highest, reg_id(o) + dst_width(i.op, k) - 1)
+    return highest
 
 
 def kernel_decisions(kernel: Kernel) -> list[Decision]:

@@ -184,7 +184,8 @@ class _Names:
         elif name in self.code:
             symbol, offset = self.code[name]
             number = offset + addend
-            out.relocs.append(Reloc(at, R_64, symbol, number))
+            if number or out.name != ".debug_loc":
+                out.relocs.append(Reloc(at, R_64, symbol, number))
         elif name in self.labels or name in self.sections:
             section, offset = self.labels.get(name, (name, 0))
             number = offset + addend

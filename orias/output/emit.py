@@ -38,6 +38,8 @@ from orias.target import features
 from orias.target.profile import Target
 
 INST_BYTES: Final = 16
+_SLOTS: Final = 4
+"""The constant bank with the addresses of global variables and undefined functions."""
 _UNIFIED_TABLE: Final = "__UFT_OFFSET"
 _NO_FUNCTION: Final = 1
 """First entry of a table of function pointers, which is no valid code offset."""
@@ -75,7 +77,7 @@ class EmittedText:
 
     __slots__ = (
         "addresses", "barriers", "branch_tables", "calls", "code", "exits", "functions", "lines", "places", "register_barrier",
-        "relative_addresses", "relocs",
+        "relative_addresses", "relocs", "slot_uses",
         "stack_adjust", "table_bytes",
     )  # fmt: skip
 
@@ -96,6 +98,8 @@ class EmittedText:
         self.calls: list[tuple[int, str, str]] = []
         """(offset, kind, target or empty) of each CALL; kinds as in CallInfo."""
         self.relocs: list[TextReloc] = []
+        self.slot_uses: list[tuple[int, int, bool]] = []
+        """(offset, byte in constant bank 4, whether it is the operand of a load) of each instruction that reads that bank."""
         self.lines: list[tuple[int, int]] = []
         """(offset, PTX line): the line holds from here to the next entry."""
         self.places: dict[int, int] = {}
@@ -245,6 +249,8 @@ class _Emitter:
         if kind != K_SYM:
             if self.owned and kind == K_CONST and const_bank(o) == 2:
                 return self._pooled(fn, o, at)
+            if kind == K_CONST and const_bank(o) == _SLOTS:
+                self.out.slot_uses.append((at, const_offset(o), b.insts[k].op.base in ("LDC", "ULDC")))
             return o
         ref = fn.syms[payload(o)]
         if ref.kind in ("ret_lo", "ret_hi", "ret_rel"):

@@ -29,6 +29,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     code.binding = {"weak": WEAK, "": LOCAL}.get(kernel.ptx.linkage, GLOBAL)
     if "maxnreg" not in d and options.maxrregcount:
         code.maxreg = options.maxrregcount
+    code.tools_patch = options.tools_patch
     code.cluster_dim = _triple(d.get("reqnctapercluster"))
     code.explicit_cluster = "explicitcluster" in d
     code.max_cluster_rank = d["maxclusterrank"][0] if "maxclusterrank" in d else 0

@@ -27,12 +27,16 @@ def names_section(module: Module) -> tuple[DebugSection | None, dict[str, int]]:
     return None, {}
 
 
-def line_rows(lines: list[tuple[int, int]], locs: dict[int, Loc], names: dict[str, int]) -> list[LineRow]:
+def line_rows(
+    lines: list[tuple[int, int]], locs: dict[int, Loc], names: dict[str, int], first: Loc | None = None
+) -> list[LineRow]:
     """Rows from (code offset, PTX line) pairs; ``locs``: the ``.loc`` in effect at a PTX line.
 
-    Code before the first ``.loc`` has file 0.
+    Code before the first ``.loc`` has file 0; code that precedes all PTX instructions has the function's ``first``.
     """
     rows: list[LineRow] = []
+    if first is not None and first.inlined_at is None and lines and lines[0][0] > 0:
+        rows.append(LineRow(0, first.file, first.line, first.column, lines[0][1]))
     for offset, ptx_line in lines:
         loc = locs.get(ptx_line)
         if loc is None:

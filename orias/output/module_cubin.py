@@ -27,7 +27,8 @@ from orias.output.kernel_code import kernel_code
 from orias.output.kernel_records import describe
 from orias.output.line_rows import line_rows, names_section
 from orias.output.result import CompileResult, KernelInfo, KernelPart
-from orias.ptx.ast import Module
+from orias.output.stack_sizes import unknown_stacks
+from orias.ptx.ast import Function, Instr, Loc, Module
 from orias.target import features
 from orias.target.profile import Target
 from orias.version import VERSION
@@ -64,7 +65,7 @@ def kernel_part(
         if options.remarks:
             code.annotation += annotation_lines(kernel_decisions(kernel))
     if out.lineinfo:
-        code.lines = line_rows(text.lines, kernel.locs, names_section(module)[1])
+        code.lines = line_rows(text.lines, kernel.locs, names_section(module)[1], _first_loc(kernel.ptx))
     part = KernelPart(code, _kernel_info(kernel, code, text, target))
     part.paced, part.isa_class, part.tensor_map = facts.paced, facts.isa_class, facts.tensor_map
     part.texture_query = facts.uses_texture_query
@@ -134,6 +135,7 @@ def make_cubin(
             place_functions(v, parts)
     result.data = write(out)
     result.no_capsule = out.no_capsule
+    result.unknown_stacks = unknown_stacks(program, options)
     if out.no_capsule and options.capsules == "require":
         raise Unsupported(f"No capsules: {out.no_capsule}")
     result.gmem = global_bytes(out.variables)
@@ -171,6 +173,7 @@ def cubin_module(
     located = any(k.locs for k in program.kernels)
     out.lineinfo = (options.lineinfo or options.debug or located) and not options.suppress_debug_info
     out.debug = options.debug
+    out.preserve_relocs = options.preserve_relocs
     out.errbar_at_exit = options.errors_at_exit
     out.own_sections = options.own_sections
     out.texmode_independent = "texmode_independent" in module.target_options
@@ -189,8 +192,23 @@ def cubin_module(
         out.address_uses = program.address_uses
     if out.lineinfo:
         out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
+        if out.relocatable:
+            from zlib import adler32
+
+            data = source if isinstance(source, bytes) else source.encode("utf-8", "surrogateescape")
+            out.ptx_suffix = f".{adler32(data)}"
         out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
     return out
+
+
+def _first_loc(function: Function) -> Loc | None:
+    """The first ``.loc`` of a function if no instruction precedes it."""
+    for s in function.body or ():
+        if isinstance(s, Loc):
+            return s
+        if isinstance(s, Instr):
+            return None
+    return None
 
 
 def packed_sampler(fields: dict[str, int]) -> int:

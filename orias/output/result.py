@@ -73,7 +73,7 @@ class CompileResult:
     """
 
     __slots__ = (
-        "arch", "cmem", "data", "diagnostics", "functions", "gmem", "jobserver", "kernels", "memory", "no_capsule", "phases", "remarks", "spans", "times",
+        "arch", "cmem", "data", "diagnostics", "functions", "gmem", "jobserver", "kernels", "memory", "no_capsule", "phases", "remarks", "spans", "times", "unknown_stacks",
     )  # fmt: skip
 
     def __init__(self, arch: str, data: bytes) -> None:
@@ -84,6 +84,8 @@ class CompileResult:
         """Device functions copied after kernels, by symbol name."""
         self.gmem: int = 0
         self.no_capsule: str = ""
+        self.unknown_stacks: list[str] = []
+        """Kernels of which ptxas warns that their need of stack is unknown."""
         """Why there are no capsules although they were asked for; empty if there are, or none were asked for."""
         self.jobserver: bool = False
         """With ``Options.jobserver``: there is one that can be used."""

@@ -74,14 +74,16 @@ def legalize(fn: Func, uniform: bool = True) -> None:
 @final
 class _Legalizer:
     __slots__ = (
-        "acquires", "constants", "desc", "fn", "has_calls", "in_uniform", "mercury", "moved", "out", "table", "uniform", "wanted",
+        "acquires", "constants", "desc", "described", "fn", "has_calls", "in_uniform", "mercury", "moved", "out", "table", "uniform", "wanted",
     )  # fmt: skip
 
     def __init__(self, fn: Func, uniform: bool) -> None:
         self.fn: Func = fn
         self.constants: bool = fn.target.has(features.CONSTANT_OPERANDS)
         """Operations read constant banks."""
-        self.uniform: bool = uniform and not self.constants
+        self.uniform: bool = uniform and not self.constants and not fn.spares_uniform
+        self.described: bool = fn.target.has_word("descriptor") and not fn.spares_uniform
+        """Accesses to global memory take the driver's descriptor."""
         self.table: IsaTable = load(fn.target.table)
         self.out: list[Inst] = []
         self.moved: dict[tuple[Opnd, bool], Opnd] = {}
@@ -97,7 +99,7 @@ class _Legalizer:
 
     def run(self) -> None:
         fn = self.fn
-        needs_desc = fn.target.has_word("descriptor") and any(_wants_descriptor(i) for i in fn.insts())
+        needs_desc = self.described and any(_wants_descriptor(i) for i in fn.insts())
         for b in fn.blocks:
             self.out = []
             self.moved = {}
@@ -190,7 +192,7 @@ class _Legalizer:
                 v = v - (1 << 32) if v >> 31 else v
                 if not offset_fits(inst, a, v):
                     self._fold_offset(inst, a, v)
-            if src[a] == K_NONE and self.fn.target.has_word("descriptor") and _group_wants_descriptor(inst, a):
+            if src[a] == K_NONE and self.described and _group_wants_descriptor(inst, a):
                 if self.desc == K_NONE:
                     self.desc = self._new_descriptor(inst.loc)
                 src[a] = self.desc

@@ -67,7 +67,7 @@ def compute_uniformly(fn: Func) -> bool:
     Only kernels are looked at that call nothing but helpers which leave the uniform registers alone, and those whose need of registers costs
     no occupancy for the conditions of branches only: a uniform operation takes longer.
     """
-    if fn.kind != "entry" or not all(_keeps_uniform(fn, i) for i in fn.insts()):
+    if fn.kind != "entry" or fn.spares_uniform or not all(_keeps_uniform(fn, i) for i in fn.insts()):
         return False
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.urf_max_inst:
         return False

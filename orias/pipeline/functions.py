@@ -142,7 +142,8 @@ def _elections(fn: Func, o: Options) -> None:
 
 
 def _uniform_atomics(fn: Func, o: Options) -> None:
-    combine_uniform_atomics(fn)
+    if not fn.spares_uniform:
+        combine_uniform_atomics(fn)
 
 
 def _local_words(fn: Func, o: Options) -> None:
@@ -215,6 +216,8 @@ def _predicate(fn: Func, o: Options) -> None:
 
 
 def _uniform(fn: Func, o: Options) -> None:
+    if fn.spares_uniform:
+        return
     if compute_uniformly(fn):
         eliminate_dead(fn)
     use_constant_operands(fn)

@@ -43,6 +43,8 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     dim = mods.get("dim", "")
     rank = int(dim[0]) if dim[:1].isdigit() else 0
     at = _place_of_tensor(name, mods)
+    if at < 0 and instr.ops and not instr.ops[0].elems:
+        return [f"Arguments mismatch for instruction '{name}'"]
     if at < 0 or len(instr.ops) <= at:
         return []
     wrong = _plain_errors(name, instr.ops, at)

@@ -17,7 +17,7 @@ from orias.ptx.declare import declaration
 from orias.ptx.expr import word_value
 from orias.ptx.forms import Forms
 from orias.ptx.headers import check_directives, only_abi
-from orias.ptx.lexer import T_DOT, T_END, T_PUNCT, LexError, prepare
+from orias.ptx.lexer import T_DOT, T_END, T_PUNCT, UNFINISHED, LexError, prepare
 from orias.ptx.module_directives import (
     alias_directive,
     check_parameters,
@@ -92,6 +92,8 @@ class Parser:
         elif lex.kind == T_DOT and lex.text == ".target":
             # ptxas reads it before it misses the version.
             target_directive(state)
+        if not version and lex.text == UNFINISHED:
+            state.syntax()
         if not version:
             state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
         major, _, minor = version[0].partition(".")

@@ -151,7 +151,7 @@ def test_refused_options(capsys: pytest.CaptureFixture[str], tmp_path: Path, mon
     # Inputs are checked first, as in ptxas.
     assert run(["ptxas", "bad.ptx", "-sanitize=memcheck"]) == 255
     assert "Unknown symbol" in capsys.readouterr().err
-    for option in (["-sanitize=memcheck"], ["-preserve-relocs"], ["--sw200428197=true"], ["--profile-options=a=b"]):
+    for option in (["-sanitize=memcheck"], ["--profile-options=a=b"]):
         assert run(["ptxas", "k.ptx", *option]) == 255
         assert "is not supported by Orias" in capsys.readouterr().err
     # Where they change nothing they are no reason to refuse.

@@ -16,7 +16,7 @@ from tests.cubin.test_mixed_links import HEAD, outcome
 from tests.nvtools import tool
 from tests.rotation import rotating
 from tools.compare_records import HEAD as RECORDS_HEAD
-from tools.compare_records import allowed, features, judged
+from tools.compare_records import MODES, allowed, features, judged
 
 BY_SYMBOL: Final = ("symbol", "structure", "recursion", "variables", "alias", "division", "frames")
 """Cases whose kernel calls nothing through pointers, and whose objects need no function of the kernel's file."""
@@ -96,11 +96,24 @@ def test_the_address_of_a_function_elsewhere_is_refused_as_by_ptxas(where: str, 
     assert [d.message for d in e.value.diagnostics] == [done.stderr.splitlines()[0].partition(": ")[2]]
 
 
-def test_sections_of_their_own_are_refused() -> None:
-    text = HEAD.format("sm_90") + FUNCTION + ".visible .entry k() { ret; }\n"
-    for option in ({"debug": True, "opt_level": 0}, {"cloning": False}):
-        with pytest.raises(orias.CompileError, match="extensible"):
-            orias.compile(text, arch="sm_90", extensible=True, **option)  # type: ignore[arg-type]
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("options", ["-ewp -g", "-ewp --cloning=no"])
+def test_functions_with_sections_of_their_own(options: str, arch: str, tmp_path: Path) -> None:
+    text = (
+        RECORDS_HEAD.format(version="9.0", arch=arch)
+        + ".visible .global .u32 w;\n"
+        + FUNCTION
+        + ".visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .b32 %r<3>; ld.param.u64 %d, [p]; ld.global.u32 %r1, [w];\n"
+        + "{ .param .b32 a; st.param.b32 [a], %r1; .param .b32 r; call.uni (r), f, (a); ld.param.b32 %r2, [r]; }\n"
+        + "st.global.u32 [%d], %r2; ret; }\n"
+    )
+    MODES["apart"] = options.split()
+    theirs = judged(text, arch, "apart", tmp_path)
+    assert isinstance(theirs, bytes)
+    ours = orias.compile(
+        text, arch=arch, extensible=True, debug="-g" in options, cloning="--cloning=no" not in options
+    ).data
+    assert [line for line in sorted(features(ours) ^ features(theirs)) if " order " not in line] == []
 
 
 def test_the_reader_gives_shared_memory_without_the_reserved_part() -> None:

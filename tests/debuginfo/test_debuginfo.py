@@ -13,6 +13,7 @@ import pytest
 import orias
 import orias.sim as sim
 from orias.cubin.elf import ElfFile
+from orias.cubin.lineread import line_tables
 from orias.isa.operand import payload
 from orias.ptx.parser import parse
 from tests.nvtools import tool
@@ -290,3 +291,57 @@ def test_dynamic_shared_memory_in_a_function(options: dict[str, bool], arch: str
             out = np.zeros(32, np.uint32)
             sim.load(cubin).launch(kernel, 1, 32, [out], shared=128)
             assert out.tolist() == [more + n for n in range(32)]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_90", "sm_100"])
+@pytest.mark.parametrize("name", ["frame", "types"])
+def test_relocations_of_debug_sections_have_their_sections(name: str, arch: str, tmp_path: Path) -> None:
+    """Below sm_90 all of `.debug_info` have addends, and those of `.debug_loc` are in the data; the order of code is that of declarations."""
+
+    def shape(data: bytes) -> list[str]:
+        names = [s.name for s in ElfFile(data).sections]
+        return [n for n in names if n.startswith((".rel.debug", ".rela.debug", ".text."))]
+
+    assert shape(ours(name, arch, debug=True)) == shape(theirs(name, arch, tmp_path, "-g"))
+
+
+def test_code_in_the_order_of_first_declarations() -> None:
+    text = """.version 8.0
+.target sm_80
+.address_size 64
+.func g();
+.func f();
+.entry k() { call f; call g; ret; }
+.func f() { ret; }
+.func g() { ret; }
+"""
+    names = [s.name for s in ElfFile(orias.compile(text, arch="sm_80", debug=True).data).sections]
+    assert [n for n in names if n.startswith(".text.")] == [".text.g", ".text.f", ".text.k"]
+
+
+def test_code_before_all_instructions_has_the_first_line() -> None:
+    """A kernel of one `ret` begins with the stack pointer, at the line of its first `.loc`."""
+    text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+.loc 1 73 0
+
+.loc 1 74 1
+ret;
+}
+.file 1 "k.cu"
+"""
+    rows = line_tables(ElfFile(orias.compile(text, arch="sm_80", lineinfo=True).data))
+    assert [(row.offset, row.line) for table in rows.values() for row in table][:2] == [(0, 73), (16, 74)]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+def test_name_of_the_text_in_objects(arch: str, tmp_path: Path) -> None:
+    def names(data: bytes) -> list[str]:
+        return [s.name for s in ElfFile(data).sections if s.name.startswith(".nv_debug_ptx_txt")]
+
+    assert len(names(ours("frame", arch, compile_only=True))) == 1
+    assert names(ours("frame", arch, compile_only=True)) == names(theirs("frame", arch, tmp_path, "-c", "-g"))
+    assert names(ours("frame", arch, lineinfo=True)) == [".nv_debug_ptx_txt"]

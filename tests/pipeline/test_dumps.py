@@ -160,7 +160,7 @@ def full() -> Func:
     fn.pool.place(5)
     fn.parted = frozenset((second.id,))
     fn.expanded = fn.private = fn.moves_stack = fn.no_unroll = fn.stack_check = True
-    fn.beside_async_copies = fn.samples_quads = fn.wgmma_crossing = True
+    fn.beside_async_copies = fn.samples_quads = fn.wgmma_crossing = fn.spares_uniform = True
     fn.implied = {1: 0xFF}
     fn.assigned, fn.keep_warp_barriers = {3: ["%r1", "%r2"]}, True
     fn.locations = [Location("%r1", "u64", 1, K_P, 3, 1, 4)]

@@ -3,7 +3,8 @@
 python -m tools.command_line.compare_lines [--hand] [--file FILE] [--random N] [--seed S] [--show K] [LINE ...]
 
 ``--hand`` takes the lines of `hand_written_lines.txt` and of the tests, ``--random`` lines of the generator.  Times, register
-counts and our own help and version text are not compared, nor lines that end ptxas by a signal.  A file is compared whole, a cubin only as there.
+counts and our own help and version text are not compared, nor lines that end ptxas by a signal.  A file is compared whole, a cubin and
+the file of --query-controls, whose format is each compiler's own, only as there.
 """
 
 import argparse
@@ -27,6 +28,8 @@ HERE = Path(__file__).resolve().parent
 SECONDS = 60
 _SIGNALS = (-11, -8, -6)
 """Exit codes of ptxas that are no answer, but the signals of a crash."""
+_CONTROLS = (b"\x77\x15\x74\x7a\x94\x64\xf2\xc2", b"# Controls of Orias")
+"""How files of --query-controls begin."""
 _TEXTS = {"$K": FILES["k.ptx"], "$F": FILES["f.ptx"], "$B": FILES["bad.ptx"]}
 _BLIND = (
     (re.compile(r',\{"args":\{"name":"[^"]*"\},"cat":"phase",[^}]*\}'), ""),
@@ -53,6 +56,7 @@ def files_of(folder: Path) -> dict[str, str]:
     for path in sorted(folder.iterdir()):
         data = path.read_bytes() if path.is_file() else b""
         text = "cubin" if data[:4] == b"\x7fELF" else data.decode(errors="replace")
+        text = "controls" if data.startswith(_CONTROLS) else text
         if text != FILES.get(path.name):
             out[path.name] = blind(text)
     return out

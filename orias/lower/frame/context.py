@@ -248,10 +248,10 @@ class Ctx:
             return PT if o.value else PT | INV
         if o.kind == O_SINK:
             return PT
-        assert o.kind == O_REG, "predicate operand expected"
-        value = self.ssa.read(self.key(o), self.b.block)
-        if in_file(value, K_P):
-            return value | INV if o.neg else value
+        if o.kind == O_REG:
+            value = self.ssa.read(self.key(o), self.b.block)
+            if in_file(value, K_P):
+                return value | INV if o.neg else value
         raise Unsupported("A predicate operand must be a predicate register", self.line)
 
     def current(self, o: Operand) -> Opnd:

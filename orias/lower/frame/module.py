@@ -91,11 +91,17 @@ class ModuleLower:
         self._find_pointers()
         if self.options.own_sections and not self.options.relocatable:
             self._layout_common_shared()
+        left_out = self._unreached() if self.options.drops_unreached else set()
         for f in self.ast.functions:
+            if f.name in left_out:
+                continue
             if f.body is not None and any(key.startswith("attribute:unified") for key in f.directives):
                 raise Unsupported(f"The unified function '{f.name}' is not supported yet", f.line)
             if f.body is not None and (f.entry or self.options.own_sections):
                 self._kernel(f)
+        if self.options.own_sections and not self.options.relocatable:
+            declared = list(dict.fromkeys(f.name for f in self.ast.functions))
+            self.program.kernels.sort(key=lambda k: declared.index(k.ptx.name))
         self._variables()
         if self.options.relocatable:
             used = {e.name for e in self.program.externs} | {alias for alias, _ in self.ast.aliases}
@@ -333,6 +339,14 @@ class ModuleLower:
                     todo.append(target)
         return [g for g in self.ast.functions if g.name in seen and g.body is not None]
 
+    def _unreached(self) -> set[str]:
+        """Names of functions that no kernel can call and no data points to."""
+        kept = {f.name for f in self._pointed}
+        for f in self.ast.functions:
+            if f.entry and f.body is not None:
+                kept.update(g.name for g in self._reach(f))
+        return {f.name for f in self.ast.functions if not f.entry} - kept
+
     def _find_pointers(self) -> None:
         """Find the functions whose address the module takes, in module order."""
         taken: set[str] = set()
@@ -426,6 +440,11 @@ class ModuleLower:
         if self._dynamic_start and self._uses_dynamic(f):
             top = self._dynamic_start
         kernel.shared_size = top
+        if self._uses_dynamic(f):
+            for v in (v for v in self._common_shared if v.size == 0):
+                out = data_layout.cubin_variable(v, "shared", self.symbol(v))
+                out.offset = self._dynamic_start
+                kernel.shared_dynamic.append(out)
         if dynamic:
             start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
             for v in dynamic:
@@ -450,7 +469,7 @@ class ModuleLower:
     def shared_address(self, ctx: Ctx, var: Var, addend: int) -> tuple[Opnd, int]:
         """A shared variable's address as (base register or RZ, byte offset)."""
         base = ctx.state.shared_base
-        if self.options.relocatable:
+        if self.options.names_places:
             self._used.add(var)
             place = ctx.b.copy(ctx.fn.sym(self.symbol(var), "abs32"))
             if base == NONE:
@@ -476,7 +495,7 @@ class ModuleLower:
             base = ctx.b.copy(const(4, self.slot(self.symbol(var))), 2)
             return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
         if space == "const":
-            if self.options.relocatable:
+            if self.options.names_places:
                 low = self.const_symbol(ctx, var, addend)
                 return ctx.b.pack(low, imm(0)) if words == 2 else low
             return _number(self.const_offset(ctx, var) + addend, words)
@@ -531,7 +550,7 @@ class ModuleLower:
         return ctx.b.pack(low, ctx.b.copy(ctx.fn.sym(name, prefix + "hi32", addend)))
 
     def const_symbol(self, ctx: Ctx, var: Var, addend: int) -> Opnd:
-        """In relocatable modules: the offset of a constant variable in bank 3, from a relocation."""
+        """Where relocations say it: the offset of a constant variable in bank 3, from a relocation."""
         self._used.add(var)
         return ctx.b.copy(ctx.fn.sym(self.symbol(var), "abs16", addend))
 

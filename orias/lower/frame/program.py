@@ -14,9 +14,19 @@ class LowerOptions:
 
     ``own_sections``: functions have sections of their own instead of copies after each kernel.
     ``extensible``: -ewp, a whole program whose global variables and undefined functions are symbols for a linker.
+    ``drops_unreached``: with ``own_sections``: functions that no kernel reaches are left out.
+    ``preserve_relocs``: addresses of shared and constant variables are from relocations, which the writer resolves and keeps.
     """
 
-    __slots__ = ("own_sections", "debug", "extensible", "opt_level", "relocatable")
+    __slots__ = (
+        "own_sections",
+        "debug",
+        "drops_unreached",
+        "extensible",
+        "opt_level",
+        "preserve_relocs",
+        "relocatable",
+    )
 
     def __init__(
         self,
@@ -25,7 +35,11 @@ class LowerOptions:
         debug: bool = False,
         own_sections: bool = False,
         extensible: bool = False,
+        preserve_relocs: bool = False,
+        drops_unreached: bool = False,
     ) -> None:
+        self.drops_unreached: bool = drops_unreached
+        self.preserve_relocs: bool = preserve_relocs
         self.relocatable: bool = relocatable
         self.extensible: bool = extensible
         self.opt_level: int = opt_level
@@ -36,6 +50,11 @@ class LowerOptions:
     def linked(self) -> bool:
         """True if a linker gives global variables and undefined functions their addresses."""
         return self.relocatable or self.extensible
+
+    @property
+    def names_places(self) -> bool:
+        """True if code has the places of shared and constant variables from relocations."""
+        return self.relocatable or self.preserve_relocs
 
     @property
     def names_globals(self) -> bool:

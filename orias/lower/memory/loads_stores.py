@@ -251,7 +251,7 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         base = 0
         index = RZ
         if where.var is not None and where.var.space == "const":
-            if ctx.options.relocatable:
+            if ctx.options.names_places:
                 index = ctx.module.const_symbol(ctx, where.var, 0)
             else:
                 base = ctx.module.const_offset(ctx, where.var)

@@ -1,0 +1,61 @@
+"""The files of the hidden options ``--link-info``, ``--query-controls`` and ``--apply-controls``.
+
+ptxas 13.0.88 has lost the names that ``--link-info`` is about: it prints ``(null)`` for each symbol that is imported (89 of its own
+first) and for each exported variable, and one unprintable byte for each exported function.  Its controls are in a format of NVIDIA's own;
+those of Orias are its knobs, in a knob file whose first line says so.
+"""
+
+from orias.cli.parse import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from orias.knobs.knob_settings import Setting
+
+_OWN_IMPORTS = 89
+_NAMELESS = "(null)"
+_FUNCTION = "\x05"
+_CONTROLS = "# Controls of Orias (knobs)\n"
+
+
+def link_info(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> str:
+    """The text of ``--link-info`` for inputs without errors."""
+    from orias.ptx.module_inputs import merge
+    from orias.ptx.parser import parse
+    from orias.ptx.targets import newest_of
+
+    name, text = merge(sources, arch)
+    module = parse(text, name, newest_of(release))
+    declared = [v.linkage for v in module.variables] + [f.linkage for f in module.functions]
+    imports = [_NAMELESS] * (_OWN_IMPORTS + declared.count("extern"))
+    exports = [_NAMELESS for v in module.variables if v.linkage == "visible"]
+    exports += [_FUNCTION for f in module.functions if f.linkage == "visible" and f.body is not None]
+    return f" --import {','.join(imports)} --export {','.join(exports)}"
+
+
+def write_controls(path: str) -> None:
+    """Write all controls with their defaults; raises UsageError with the message of ptxas if that cannot be."""
+    from orias.knobs.knob_settings import Setting
+    from orias.knobs.knob_table import KNOBS
+
+    try:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(_CONTROLS + "[knobs]\n" + "".join(f"{Setting('', k, k.default).line()}\n" for k in KNOBS))
+    except (OSError, ValueError):
+        raise UsageError(f"File '{path}' could not be opened") from None
+
+
+def read_controls(path: str) -> "list[Setting]":
+    """The settings of a file of controls; raises UsageError with the message of ptxas for any other file."""
+    from orias.knobs.knob_settings import KnobError, parse_knob_file
+
+    try:
+        with open(path, "rb") as f:
+            text = f.read().decode("latin-1")
+    except (OSError, ValueError):
+        raise UsageError(f"File '{path}' could not be opened") from None
+    if not text.startswith(_CONTROLS):
+        raise UsageError(f"Input file '{path}' not in expected format")
+    try:
+        return parse_knob_file(text, path)
+    except KnobError as e:
+        raise UsageError(str(e)) from None
