@@ -6,7 +6,7 @@ Code without effects may go from one to another, and loads too, for nothing betw
 from typing import Final, final
 
 from orias.analysis.cfg import dominators, post_dominators
-from orias.isa.op import F_CALL, F_FENCE, F_WRITE
+from orias.isa.op import F_CALL, F_FENCE, F_PINNED, F_SIDE, F_WRITE
 from orias.ori.ir import Block, Func, Inst
 
 
@@ -58,15 +58,18 @@ def _between(fn: Func, b: Block, end: Block, distance: int) -> list[Block] | Non
             continue
         seen.add(x.id)
         found.append(x)
-        count += len(x.insts)
-        if count > distance or any(may_write(fn, i) for i in x.insts):
+        count += max(1, len(x.insts))
+        if count > distance or any(keeps_loads(fn, i) for i in x.insts):
             return None
         work.extend(s for s in x.succs if s is not end)
     return found if all(p.id in seen for p in end.preds) else None
 
 
-def may_write(fn: Func, inst: Inst) -> bool:
-    """True for what no load moves across; helper subroutines compute only."""
-    return inst.op.flags & (F_WRITE | F_FENCE | F_CALL) != 0 and (
+def keeps_loads(fn: Func, inst: Inst) -> bool:
+    """True for what no load moves across: writes, fences, traps, clocks; helper subroutines compute only.
+
+    A trap may stand for the check of an index, without which the load has an address that it may not have.
+    """
+    return inst.op.flags & (F_WRITE | F_FENCE | F_CALL | F_SIDE | F_PINNED) != 0 and (
         not inst.op.flags & F_CALL or inst.uid not in fn.calls or fn.calls[inst.uid].kind != "helper"
     )

@@ -10,7 +10,7 @@ from orias.isa.op import F_CALL, F_CONVERGENT, F_DISTANT, F_FENCE, F_PINNED, F_R
 from orias.isa.operand import PT, is_physical, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.access_size import is_load
-from orias.passes.equal_blocks import Follower, chains, may_write
+from orias.passes.equal_blocks import Follower, chains, keeps_loads
 from orias.passes.simplify import portable
 
 _CHANGES: Final = F_WRITE | F_FENCE | F_CALL
@@ -27,7 +27,7 @@ def load_before_branches(fn: Func) -> bool:
         while at + 1 < len(chain):
             end = at + 1
             passed = sum(len(x.insts) for x in chain[end].between)
-            while end + 1 < len(chain) and not any(may_write(fn, i) for i in chain[end].block.insts):
+            while end + 1 < len(chain) and not any(keeps_loads(fn, i) for i in chain[end].block.insts):
                 passed += sum(len(x.insts) for x in (*chain[end + 1].between, chain[end].block))
                 if passed > fn.knobs.load_ahead_distance:
                     break
@@ -47,7 +47,7 @@ def _gather(fn: Func, chain: list[Follower]) -> bool:
     makers: dict[int, Inst] = {}
     for b in blocks:
         for inst in b.insts:
-            if may_write(fn, inst):
+            if keeps_loads(fn, inst):
                 break
             if not _may_move(inst, late):
                 continue

@@ -29,7 +29,7 @@ from orias.isa.operand import (
 from orias.ori.decisions import MERGED, Decision
 from orias.ori.ir import OP_PACK, Block, Func, Inst
 from orias.passes.access_size import data_words, is_load, is_store, size_of
-from orias.passes.equal_blocks import Follower, chains, may_write
+from orias.passes.equal_blocks import Follower, chains, keeps_loads
 from orias.passes.words import rename_words
 
 _BARRIER: Final = F_WRITE | F_FENCE | F_CALL
@@ -90,7 +90,7 @@ def _widen(fn: Func, chain: list[Follower], zeros: bytearray, load: Op, wide: Wi
         for inst in f.block.insts:
             k += 1
             if inst.op.flags & _BARRIER:
-                if groups and may_write(fn, inst):
+                if groups and keeps_loads(fn, inst):
                     _take(fn, zeros, wide, groups, words, gone)
                     groups = {}
             elif inst.op is load and _is_word_load(fn, inst):
