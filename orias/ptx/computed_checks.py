@@ -65,15 +65,18 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     if len(instr.ops) != expected:
         return [*errors, f"Arguments mismatch for instruction '{name}'"]
     if mode == "im2col" or windows:
-        place = at + (1 if prefetch else 2)
-        found = instr.ops[place : place + 1]
-        if not found:
-            errors.append(f"Arguments mismatch for instruction '{name}'")
-        elif found[0].kind in (O_VEC, O_REG, O_IMM):
-            count = len(found[0].elems) if found[0].kind == O_VEC else 1
-            if count != (2 if windows else max(rank - 2, 0)):
-                errors.append(f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch")
+        errors += _offset_errors(name, instr.ops, at + (1 if prefetch else 2), 2 if windows else max(rank - 2, 0))
     return errors
+
+
+def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> list[str]:
+    """Error messages on the number of offsets of a copy by im2col; ``place``: of the offsets."""
+    if len(ops) <= place:
+        return [f"Arguments mismatch for instruction '{name}'"]
+    op = ops[place]
+    if op.kind in (O_VEC, O_REG, O_IMM) and (len(op.elems) if op.kind == O_VEC else 1) != count:
+        return [f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch"]
+    return []
 
 
 def _place_of_tensor(name: str, mods: dict[str, str]) -> int:
