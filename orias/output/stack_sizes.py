@@ -4,9 +4,14 @@ ptxas 13.0.88 says so of executables whose functions have sections of their own,
 programs whose functions have none, where `alloca` counts too, in the order of the sections.
 """
 
+from typing import Final
+
 from orias.lower.frame.program import Program
 from orias.options import Options
 from orias.ori.ir import Func
+
+_POINTED: Final = "*"
+"""The name under which all functions stand that a call by address may call."""
 
 
 def unknown_stacks(program: Program, options: Options) -> list[str]:
@@ -16,35 +21,32 @@ def unknown_stacks(program: Program, options: Options) -> list[str]:
     kernels = [k for k in program.kernels if k.ptx.entry]
     if options.own_sections:
         functions = [f for k in program.kernels for f in k.all_functions()]
-        pointed = [name for name, _ in program.address_taken]
-        return [k.entry.name for k in kernels if _reaches_cycle(k.entry.name, functions, pointed)]
+        endless = _reaching_cycles(functions, [name for name, _ in program.address_taken])
+        return [k.entry.name for k in kernels if k.entry.name in endless]
     return [
         k.entry.name
         for k in reversed(kernels)
         if any(f.moves_stack for f in k.all_functions())
-        or _reaches_cycle(k.entry.name, k.all_functions(), [f.name for f in k.functions])
+        or k.entry.name in _reaching_cycles(k.all_functions(), [f.name for f in k.functions])
     ]
 
 
-def _reaches_cycle(start: str, functions: list[Func], pointed: list[str]) -> bool:
-    """Whether calls lead from a function to one that calls itself in the end; `pointed`: what a call by address may call."""
-    callees: dict[str, set[str]] = {f.name: set() for f in functions}
+def _reaching_cycles(functions: list[Func], pointed: list[str]) -> set[str]:
+    """The functions from which calls lead to one that calls itself in the end; `pointed`: what a call by address may call."""
+    callees: dict[str, set[str]] = {_POINTED: set(pointed)}
     for f in functions:
-        for call in f.calls.values():
-            callees[f.name].update(pointed if call.target is None else [call.target])
-    done: set[str] = set()
-    on_path: set[str] = set()
-    path = [start]
-    while path:
-        name = path[-1]
-        if name in on_path or name in done:
-            on_path.discard(name)
-            done.add(name)
-            path.pop()
-            continue
-        on_path.add(name)
-        known = [c for c in callees[name] if c in callees]
-        if any(c in on_path for c in known):
-            return True
-        path += [c for c in known if c not in done]
-    return False
+        callees[f.name] = {_POINTED if call.target is None else call.target for call in f.calls.values()}
+    callers: dict[str, list[str]] = {}
+    left: dict[str, int] = {}
+    for name, called in callees.items():
+        known = [c for c in called if c in callees]
+        left[name] = len(known)
+        for c in known:
+            callers.setdefault(c, []).append(name)
+    ending = [name for name, count in left.items() if count == 0]
+    while ending:
+        for caller in callers.get(ending.pop(), ()):
+            left[caller] -= 1
+            if left[caller] == 0:
+                ending.append(caller)
+    return {name for name, count in left.items() if count}
