@@ -26,7 +26,7 @@ def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: s
     found: list[Diagnostic] = []
     taken: list[tuple[str, str | bytes]] = []
     for source in sources:
-        own = _messages_of_last([*taken, source], arch, release)
+        own = messages_of_last([*taken, source], arch, release)
         found += own
         if any(d.severity == "fatal" for d in own):
             continue
@@ -36,7 +36,7 @@ def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: s
     return found
 
 
-def _messages_of_last(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[Diagnostic]:
+def messages_of_last(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[Diagnostic]:
     """The errors of the last of several inputs, as a module of its own in what cannot be merged, else beside the others."""
     name, text = sources[-1]
     before = sum((t.count(b"\n") if isinstance(t, bytes) else t.count("\n")) + 1 for _, t in sources[:-1])

@@ -197,6 +197,8 @@ k.ptx --profile-options=x -mx
 k.ptx --ext-desc-string=x
 k.ptx --okey -1
 t80.ptx nosuch.ptx
+f.ptx f.ptx -arch=compute_80
+k.ptx f.ptx k.ptx -arch=lto_80
 bad.ptx --sw200428197 true -sanitize memcheck -preserve-relocs
 k.ptx --fast-compile -astoolspatch
 k.ptx -regUsageLevel 20 --ptx-length 1 -dlcm x --abi-compile x --disable-smem-reservation true --sw1729687 true -maxrregcount 300 -maxntid 3 -func-maxrregcount 16 --ftrace-phase-after x --sw4915215 true -c --fast-compile -Werror
