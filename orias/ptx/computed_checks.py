@@ -64,9 +64,17 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     )
     if len(instr.ops) != expected:
         return [*errors, f"Arguments mismatch for instruction '{name}'"]
+    errors += _barrier_errors(name, instr.ops, at)
     if mode == "im2col" or windows:
         errors += _offset_errors(name, instr.ops, at + (1 if prefetch else 2), 2 if windows else max(rank - 2, 0))
     return errors
+
+
+def _barrier_errors(name: str, ops: list[Operand], at: int) -> list[str]:
+    """Error messages on a vector in place of the barrier."""
+    if at == 1 and "prefetch" not in name and ops[2].kind == O_VEC:
+        return [f"Vector operand is not allowed for instruction '{name}'"]
+    return []
 
 
 def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> list[str]:
@@ -74,6 +82,8 @@ def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> lis
     if len(ops) <= place:
         return [f"Arguments mismatch for instruction '{name}'"]
     op = ops[place]
+    if op.kind == O_ADDR:
+        return [f"Arguments mismatch for instruction '{name}'"]
     if op.kind in (O_VEC, O_REG, O_IMM) and (len(op.elems) if op.kind == O_VEC else 1) != count:
         return [f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch"]
     return []

@@ -4,8 +4,8 @@ from typing import Final
 
 from orias.diag import Diagnostic
 from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, SymInit, Var
-from orias.ptx.collective_checks import collective_errors
 from orias.ptx.launch_warnings import launch_warnings
+from orias.ptx.replaced_text import replaced_text_errors
 from orias.ptx.targets import refusal
 from orias.target import driver, features
 from orias.target.profile import Target
@@ -50,7 +50,7 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
         found.append(_no_32_bit(target))
         return found
     _narrow_addresses(module, target, found)
-    found.extend(collective_errors(module, target))
+    found.extend(replaced_text_errors(module, target))
     if compile_only and module.version < (3, 1):
         found.append(Diagnostic("fatal", "'Compile only(-c)' requires PTX ISA .version 3.1 or later"))
         return found

@@ -68,6 +68,8 @@ def transfer_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
     values = vector.elems if at < 2 else [*vector.elems, ops[1]]
     if any(e.kind != O_REG or e.var is None or TYPE_BITS.get(e.var.type, 0) != 32 for e in values):
         return mismatch
+    if base.type == "f32":
+        return ["Arguments mismatch for instruction 'add'"]
     shape = sig.mods.get("shape", "")
     errors: list[str] = []
     if shape and bool(offsets) != (shape == "16x32bx2"):

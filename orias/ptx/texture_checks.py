@@ -78,16 +78,18 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         fits = _sampled(ops, sig, types, where, use) and _more_operands(name, ops[2:], types[1], use)
     if not fits or any(_is_other_symbol(e) for e in where.elems[:-1]):
         return mismatch
-    errors = list(use.soft)
+    index = _index_errors(name, where.elems[-1], sig)
+    errors = [*index, *use.soft]
     if handle == _NEARLY:
         errors.append(_expected(place, name, kind))
-    errors.extend(_size_errors(name, where.elems[-1], sig, 2 if place else 1))
+    sizes = _size_errors(name, where.elems[-1], sig, 2 if place else 1)
+    errors = [*sizes, *errors] if sizes and sizes[0].startswith("Illegal") else [*errors, *sizes]
     if (
         name.startswith("t")
         and sig.mods.get("vec") != "v4"
         and not (sig.mods.get("vec") == "v2" and types[0] == "f16x2")
     ):
-        return [f"Instruction '{name}.{types[0]}' requires .v4 type"]
+        return [*index, f"Instruction '{name}.{types[0]}' requires .v4 type"]
     return errors
 
 
@@ -246,6 +248,20 @@ def _size_errors(name: str, op: Operand, sig: Sig, times: int) -> list[str]:
     if size < _COORDINATES.get(sig.mods.get("dim", ""), 0):
         found.extend([f"Operand vector size doesn't match geometry for instruction '{name}'"] * times)
     return found
+
+
+_INDEX: Final[dict[str, int]] = {"a1d": 0, "a2d": 0, "acube": 0, "a2dms": 1}
+"""Which coordinate is the number of the layer, by geometry."""
+
+
+def _index_errors(name: str, op: Operand, sig: Sig) -> list[str]:
+    """The message on a number of a layer that is a float."""
+    place = _INDEX.get(sig.mods.get("dim", ""), -1)
+    if name.startswith("su") or op.kind != O_VEC or not 0 <= place < len(op.elems):
+        return []
+    index = op.elems[place]
+    is_float = index.imm_type[:1] == "f" if index.kind == O_IMM else index.var is not None and index.var.type[0] == "f"
+    return [f"Array index in the '{name}' instruction has unexpected type. Expecting type .u32"] if is_float else []
 
 
 def _registers_in(operands: list[Operand], fitting: tuple[str, ...]) -> bool:

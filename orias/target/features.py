@@ -120,6 +120,6 @@ UNIFORM_BRANCHES: Final = 49
 COUNTS_IN_SHARED: Final = 50
 """ATOMS.POPC.INC adds the number of threads to a word of shared memory."""
 COLLECTIVE_MACROS: Final = 51
-"""ptxas puts text in place of collectives, in which no sum may stand (:mod:`orias.ptx.collective_checks`)."""
+"""ptxas puts text in place of collectives, in which no sum may stand (:mod:`orias.ptx.replaced_text`)."""
 DOUBLED_MATCHES: Final = 52
 """With :data:`COLLECTIVE_MACROS`: the text of ``match`` has each call twice."""

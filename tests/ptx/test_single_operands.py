@@ -12,7 +12,15 @@ TEXT = """.version {}
 {}
 ret; }}
 """
+INDEX = "Array index in the '{}' instruction has unexpected type. Expecting type .u32"
+COPY = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
 LEGAL = [
+    "div.u32 r, r1, r2+4;",
+    "div.u64 d, d1, 5;",
+    "tex.a1d.v4.f32.f32 {f, f, f, f}, [d, {r, f}];",
+    "tex.a1d.v4.f32.f32 {f, f, f, f}, [d, {1, f}];",
+    "tex.2dms.v4.f32.s32 {f, f, f, f}, [d, {f, r, r, r}];",
+    f"{COPY} [r], [d, {{r, r}}], [r1];",
     "lop3.b32 _, r, r1, r2, 16;",
     "lop3.or.b32 _|p, r, r1, r2, 16, q;",
     "st.async.u32 [d], r;",
@@ -32,6 +40,16 @@ REFUSED = [
         "Arguments mismatch for instruction 'st.async'",
     ),
     ("movmatrix.sync.aligned.m8n8.trans.b16 r, 5;", "Arguments mismatch for instruction 'movmatrix'"),
+    ("div.u64 d, d1, d+4;", "Parsing error near '+': syntax error"),
+    ("rem.s64 d, d1+4, d;", "Parsing error near '+': syntax error"),
+    ("tex.a1d.v4.f32.f32 {f, f, f, f}, [d, {f, f}];", INDEX.format("tex")),
+    ("tex.a1d.v4.f32.f32 {f, f, f, f}, [d, {1.0, f}];", INDEX.format("tex")),
+    ("tex.level.a2d.v4.f32.f32 {f, f, f, f}, [d, {f, f, f, f}], f;", INDEX.format("tex.level")),
+    ("tld4.r.a2d.v4.f32.f32 {f, f, f, f}, [d, {f, f, f, f}];", INDEX.format("tld4")),
+    ("tex.a2dms.v4.f32.s32 {f, f, f, f}, [d, {r, f, r, r}];", INDEX.format("tex")),
+    ("tcgen05.ld.sync.aligned.32x32b.x1.b32 {r}, [f];", "Arguments mismatch for instruction 'add'"),
+    ("tcgen05.st.sync.aligned.32x32b.x1.b32 [f], {r};", "Arguments mismatch for instruction 'add'"),
+    (f"{COPY} [r], [d, {{r, r}}], {{r}};", "Vector operand is not allowed for instruction 'cp.async.bulk.tensor'"),
 ]
 BARRIERS = [
     ("barrier.sync r;", "barrier"),

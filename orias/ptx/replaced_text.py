@@ -1,7 +1,7 @@
-"""Operands that collectives may not have where ptxas puts text of its own in their place (up to sm_89).
+"""Operands that instructions may not have where ptxas puts text of its own in their place: collectives up to sm_89, 64-bit divisions.
 
 That text has no place for a sum (a register, a variable or a function plus a constant), and a function is no argument of
-its calls; from sm_90 on the same operands are legal.  Facts: docs/facts/front-end.md (operands).
+its calls; from sm_90 on the same operands of collectives are legal.  Facts: docs/facts/front-end.md (operands).
 """
 
 from typing import Final
@@ -16,14 +16,13 @@ _ARGUMENT: Final[dict[str, int]] = {"shfl": -1, "match": 0}
 """Collectives that may have a function as a source -> what the number of its argument is above that of the operand."""
 
 
-def collective_errors(module: Module, target: Target) -> list[Diagnostic]:
-    """The errors on sums and functions in collectives; a sum ends the reading of the text."""
-    if not target.has(features.COLLECTIVE_MACROS):
-        return []
+def replaced_text_errors(module: Module, target: Target) -> list[Diagnostic]:
+    """The errors on sums and functions in such instructions; a sum ends the reading of the text."""
+    collectives = target.has(features.COLLECTIVE_MACROS)
     found: list[Diagnostic] = []
     for function in module.functions:
         for i in function.body or ():
-            if not isinstance(i, Instr) or not _is_replaced(i):
+            if not isinstance(i, Instr) or not (_is_long_division(i) or (collectives and _is_replaced(i))):
                 continue
             if any(_is_sum(op) for op in i.ops):
                 return [*found, Diagnostic("fatal", "Parsing error near '+': syntax error", i.line)]
@@ -33,6 +32,10 @@ def collective_errors(module: Module, target: Target) -> list[Diagnostic]:
                     number = k + _ARGUMENT[i.sig.name]
                     found += _function_errors(op.func.name, number, i.line) * (2 if twice else 1)
     return found
+
+
+def _is_long_division(i: Instr) -> bool:
+    return i.sig.name in ("div", "rem") and i.sig.types[0] in ("u64", "s64")
 
 
 def _is_replaced(i: Instr) -> bool:
