@@ -234,6 +234,12 @@ dst=global cta_group -> Arguments mismatch for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
 """,
+    "cp.reduce.async.bulk.tensor": """
+!dst | !src | dst!=-/global | src!=-/shared::cta -> State space incorrect for instruction '{n}'
+!src -> Unexpected number of state spaces specified in instruction '{n}'
+!dim -> .dim modifier required for instruction '{n}'
+!completion -> .completion_mechanism modifier required for instruction '{n}'
+""",
     "cp.reduce.async.bulk": "dst=shared::cluster src=shared::cta !completion | dst=global src=shared::cta !completion -> .completion_mechanism modifier required for instruction '{n}'",
     "multimem.cp.reduce.async.bulk": "t0=f16/bf16 op=add !noftz -> Modifier '.noftz' required for instruction '{n}' with type '.{t0}' and operation '.add'",
     "multimem.red.async": "t0!=u32/s32/u64 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'",

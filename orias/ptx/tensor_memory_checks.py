@@ -94,6 +94,8 @@ def product_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
             errors.append(f"Modifier '.{mods['scale_vec']}' requires modifier '.block_scale' for instruction '{name}'")
         return [*errors, f".block_scale modifier required for instruction '{name}'", *mismatch]
     for op in ops:
+        if op.kind == O_REG and op.key[0] == "-":
+            errors.append(f"Operand negation not allowed for instruction '{name}'")
         if op.kind == O_VEC:
             elems = op.elems
             if any(e.kind != O_IMM and _kind(e) != "w" for e in elems):

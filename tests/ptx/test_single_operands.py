@@ -14,7 +14,10 @@ ret; }}
 """
 INDEX = "Array index in the '{}' instruction has unexpected type. Expecting type .u32"
 COPY = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+REDUCTION = "cp.reduce.async.bulk.tensor"
 LEGAL = [
+    f"{REDUCTION}.1d.add.global.shared::cta.bulk_group [d, {{r}}], [d1];",
+    "tcgen05.mma.cta_group::1.kind::f16 [r], d, d1, r1, !p;",
     "div.u32 r, r1, r2+4;",
     "div.u64 d, d1, 5;",
     "tex.a1d.v4.f32.f32 {f, f, f, f}, [d, {r, f}];",
@@ -49,6 +52,18 @@ REFUSED = [
     ("tex.a2dms.v4.f32.s32 {f, f, f, f}, [d, {r, f, r, r}];", INDEX.format("tex")),
     ("tcgen05.ld.sync.aligned.32x32b.x1.b32 {r}, [f];", "Arguments mismatch for instruction 'add'"),
     ("tcgen05.st.sync.aligned.32x32b.x1.b32 [f], {r};", "Arguments mismatch for instruction 'add'"),
+    (
+        "tcgen05.mma.cta_group::1.kind::f16 [r], d, d1, -r1, p;",
+        "Operand negation not allowed for instruction 'tcgen05.mma'",
+    ),
+    (
+        f"{REDUCTION}.add.global.shared::cta.bulk_group [d, {{r}}], [d1];",
+        f".dim modifier required for instruction '{REDUCTION}'",
+    ),
+    (
+        f"{REDUCTION}.1d.add.global.shared::cta [d, {{r}}], [d1];",
+        f".completion_mechanism modifier required for instruction '{REDUCTION}'",
+    ),
     (f"{COPY} [r], [d, {{r, r}}], {{r}};", "Vector operand is not allowed for instruction 'cp.async.bulk.tensor'"),
 ]
 BARRIERS = [
