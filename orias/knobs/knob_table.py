@@ -7,7 +7,10 @@ named after the knob (``UnrollFullInstLimit``: ``unroll_full_inst_limit``).
 Knobs that mean the same as one of ptxas have its name (``docs/tuning.md``); their defaults are Orias's own.
 """
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @final
@@ -148,3 +151,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
 
 BY_NAME: Final[dict[str, Knob]] = {k.name.lower(): k for k in KNOBS}
 """Knobs by name in lower case: names are compared without case, as ptxas does."""
+
+
+def knob_named(name: str) -> Knob:
+    """The knob of this name."""
+    return BY_NAME[name.lower()]
