@@ -35,6 +35,10 @@ class Knob:
         self.about: Final[str] = about
         self.ptxas: Final[bool] = ptxas
 
+    def __reduce__(self) -> "tuple[Callable[[str], Knob], tuple[str]]":
+        """Settings travel between processes: the receiver has the same table, and a compiled class is not made anew."""
+        return knob_named, (self.name,)
+
     @property
     def kind(self) -> str:
         """``bool``, ``int`` or ``str``."""
