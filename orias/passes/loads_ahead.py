@@ -42,22 +42,13 @@ def _gather(fn: Func, chain: list[Follower]) -> bool:
     first = chain[0].block
     blocks = [f.block for f in chain[1:]]
     late = {vreg(d) for f in chain[1:] for b in (f.block, *f.between) for i in b.insts for d in i.dst if is_vreg(d)}
-    left = fn.knobs.load_ahead_limit
-    moves: dict[int, Inst] = {}
-    makers: dict[int, Inst] = {}
+    insts: list[Inst] = []
     for b in blocks:
         for inst in b.insts:
             if keeps_loads(fn, inst):
                 break
-            if not _may_move(inst, late):
-                continue
-            for d in inst.dst:
-                if is_vreg(d):
-                    late.discard(vreg(d))
-                    makers[vreg(d)] = inst
-            if left > 0 and is_load(inst) and _is_distant(inst):
-                left -= 1
-                _need(inst, makers, moves)
+            insts.append(inst)
+    moves = _loads(insts, late, fn.knobs.load_ahead_limit, True)
     if moves:
         _move(first, blocks, moves)
     return bool(moves)
@@ -79,21 +70,29 @@ def load_ahead(blocks: list[Block], always: list[Block], most: int) -> None:
     first = always[0]
     late = {vreg(d) for b in blocks for i in b.insts for d in i.dst if is_vreg(d)}
     late.difference_update(vreg(d) for i in first.insts for d in i.dst if is_vreg(d))
-    moves: dict[int, Inst] = {}
-    makers: dict[int, Inst] = {}
-    for b in always[1:]:
-        for inst in b.insts:
-            if not _may_move(inst, late):
-                continue
-            for d in inst.dst:
-                if is_vreg(d):
-                    late.discard(vreg(d))
-                    makers[vreg(d)] = inst
-            if is_load(inst) and most > 0:
-                most -= 1
-                _need(inst, makers, moves)
+    moves = _loads([i for b in always[1:] for i in b.insts], late, most, False)
     if moves:
         _move(first, always[1:], moves)
+
+
+def _loads(insts: list[Inst], late: set[int], most: int, distant: bool) -> dict[int, Inst]:
+    """The first loads that may move, at most `most`, and what they need, by number; ``distant``: only of memory that may be far.
+
+    `late`: the registers that have no value yet in the block to which they go.
+    """
+    moves: dict[int, Inst] = {}
+    makers: dict[int, Inst] = {}
+    for inst in insts:
+        if not _may_move(inst, late):
+            continue
+        for d in inst.dst:
+            if is_vreg(d):
+                late.discard(vreg(d))
+                makers[vreg(d)] = inst
+        if most > 0 and is_load(inst) and (not distant or _is_distant(inst)):
+            most -= 1
+            _need(inst, makers, moves)
+    return moves
 
 
 def _move(first: Block, blocks: list[Block], moves: dict[int, Inst]) -> None:
