@@ -21,6 +21,7 @@ from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand
 from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
+from orias.ptx.replaced_text import SUM_ERROR, ends_at_sum
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.video_checks import ends_early
 
@@ -344,6 +345,8 @@ class BodyReader:
                     break
         if lex.kind != T_PUNCT or lex.text != ";" or ends_early(form.checked.name, instr.ops):
             state.syntax()
+        if ends_at_sum(instr):
+            state.fatal(SUM_ERROR, line, column)
         if form.shape == INDEXED and len(instr.ops) == 2:
             check_target_list(state, instr.ops[1], line, instr.ops[0].var is not None)
         self.forms.verify(form, instr, True)
