@@ -8,6 +8,7 @@ import sysconfig
 from pathlib import Path
 
 from orias.cli.toolerror import ToolError
+from orias.cli.toolkit_command import script
 
 USAGE = """\
 usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--report] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
@@ -124,10 +125,7 @@ def _program(place: str) -> str:
     installed = Path(sys.executable).with_name("orias")
     if installed.is_file():
         return str(installed)
-    text = (
-        f"#!{sys.executable}\nimport sys\n\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
-        "from orias.__main__ import start\n\nstart()\n"
-    )
+    text = script(sys.executable, str(Path(__file__).parents[2]))
     own = Path(place) / hashlib.sha256(text.encode()).hexdigest()[:16] / "orias"
     if not own.is_file():
         own.parent.mkdir(exist_ok=True)

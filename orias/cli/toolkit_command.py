@@ -18,11 +18,6 @@ Makes DIR/bin with ptxas, nvdisasm and cuobjdump, which are Orias.  --cuda: link
 (a folder with bin/nvcc), so that DIR/bin/nvcc compiles with them.
 """
 OURS: Final = ("ptxas", "nvdisasm", "cuobjdump")
-_SCRIPT: Final = """\
-#!{python}
-from orias.__main__ import start
-start()
-"""
 _LONGEST: Final = 120
 """Characters of an interpreter's path that every system takes after ``#!``."""
 
@@ -38,6 +33,12 @@ def toolkit_command(arguments: list[str]) -> int:
     return 0
 
 
+def script(python: str, place: str = "") -> str:
+    """A program that is Orias; ``place``: the folder with the package, where that is not installed."""
+    path = f"import sys\nsys.path.insert(0, {place!r})\n" if place else ""
+    return f"#!{python}\n{path}from orias.__main__ import start\nstart()\n"
+
+
 def make_toolkit(folder: Path, cuda: Path | None) -> None:
     """Make the folder; ToolError if it holds a toolkit already, or `cuda` is none."""
     if cuda is not None and not (cuda / "bin").is_dir():
@@ -51,7 +52,7 @@ def make_toolkit(folder: Path, cuda: Path | None) -> None:
     bin_.mkdir(parents=True, exist_ok=True)
     for name in OURS:
         path = bin_ / name
-        path.write_text(_SCRIPT.format(python=python), encoding="utf-8")
+        path.write_text(script(python), encoding="utf-8")
         path.chmod(0o755)
     if cuda is None:
         return
