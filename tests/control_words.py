@@ -1,6 +1,12 @@
 """Control words with one field changed, to plant faults."""
 
+from orias.isa.isa_table import CTL_SHIFT
 from orias.timing.ctl import READ_SHIFT, WAIT_SHIFT, WRITE_SHIFT
+
+
+def with_control(word: int, control: int) -> int:
+    """An instruction with another control word."""
+    return word & ~(0x1FFFFF << CTL_SHIFT) | control << CTL_SHIFT
 
 
 def with_write(word: int, barrier: int) -> int:

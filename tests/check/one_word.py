@@ -31,11 +31,10 @@ from orias.timing.ctl import (
 )
 from orias.timing.distance_classes import consumer_class, producer_class
 from orias.timing.distance_classes import kind_of as kind_of_read
-from tests.control_words import with_read, with_wait, with_write
+from tests.control_words import with_control, with_read, with_wait, with_write
 
 KINDS = ("stall", "wait", "write barrier", "read barrier", "other barrier", "reuse", "yield")
 HARMFUL, HARMLESS, OPEN, REFUSED = "harmful", "harmless", "open", "refused"
-_CTL = 105
 _MOST_STATES = 4000
 """States of one producer's walk after which a verdict is left open."""
 _DEEPEST = 2
@@ -366,7 +365,7 @@ class Walker:
             ctl = self._changed(n, kind, rng) if made[kind] < each and n.flow == 0 else None
             if ctl is not None:
                 made[kind] += 1
-                yield Change(kind, i, self.words[i] & ~(0x1FFFFF << _CTL) | ctl << _CTL)
+                yield Change(kind, i, with_control(self.words[i], ctl))
 
     def _changed(self, n: Node, kind: str, rng: random.Random) -> int | None:
         ctl = n.d.ctl

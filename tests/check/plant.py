@@ -31,10 +31,9 @@ from orias.timing.ctl import (
 )
 from orias.timing.latency import Latency, latency
 from orias.timing.units import ALU, FMA, NEEDS_READ, NEEDS_WRITE, XU, units
-from tests.control_words import with_read, with_wait, with_write
+from tests.control_words import with_control, with_read, with_wait, with_write
 
 KINDS = ("drop wait", "shorten stall", "swap", "wrong barrier", "drop barrier", "plant reuse")
-_CTL = 105
 _REACH = 24
 _STOPS = (
     "BRA", "BRX", "BRXU", "JMP", "JMX", "EXIT", "RET", "CALL", "BSSY", "BSYNC", "BREAK", "WARPSYNC", "BAR", "DEPBAR", "YIELD", "BPT", "KILL",
@@ -245,7 +244,7 @@ class Planter:
     def _with(self, i: int, ctl: int) -> dict[int, tuple[int, Inst]]:
         x = self.insts[i]
         assert x is not None
-        word = self.words[i] & ~(0x1FFFFF << _CTL) | ctl << _CTL
+        word = with_control(self.words[i], ctl)
         return {i: (word, Inst(x.d, ctl, x.reads, x.writes, x.needs))}
 
     def _make(

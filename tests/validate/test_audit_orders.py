@@ -8,7 +8,7 @@ import pytest
 import orias
 from orias import sim
 from orias.cubin.reader import Reader
-from orias.isa.isa_table import load
+from orias.isa.isa_table import CTL_SHIFT, load
 from orias.target.profile import profile_of_sm
 from orias.tools.audit.audit_kernel import DIFFERENT, EQUAL, Auditor, Verdict
 from orias.tools.audit.audit_subject import Binary
@@ -16,20 +16,23 @@ from tests.check.plant import sections
 from tests.oracle import compile_or_none
 
 NOP = 0x7918
-_CTL = 105
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
-EXCHANGE = (
-    HEAD
-    + """.visible .entry k(.param .u64 in, .param .u64 out) .reqntid 128 {
-.reg .b64 %d<6>; .reg .b32 %r<9>;
-.shared .align 16 .b8 s[512];
-ld.param.u64 %d0, [in];
+PLACES = """ld.param.u64 %d0, [in];
 ld.param.u64 %d1, [out];
 mov.u32 %r0, %tid.x;
 mul.wide.u32 %d2, %r0, 4;
 add.u64 %d0, %d0, %d2;
 add.u64 %d1, %d1, %d2;
-ld.global.u32 %r1, [%d0];
+"""
+"""%d0 and %d1: the thread's words of the two arrays."""
+EXCHANGE = (
+    HEAD
+    + """.visible .entry k(.param .u64 in, .param .u64 out) .reqntid 128 {
+.reg .b64 %d<6>; .reg .b32 %r<9>;
+.shared .align 16 .b8 s[512];
+"""
+    + PLACES
+    + """ld.global.u32 %r1, [%d0];
 shl.b32 %r2, %r0, 2;
 mov.u32 %r3, s;
 add.u32 %r4, %r3, %r2;
@@ -47,13 +50,9 @@ MEETING = (
     HEAD
     + """.visible .entry k(.param .u64 in, .param .u64 out) .reqntid 32 {
 .reg .b64 %d<6>; .reg .b32 %r<9>; .reg .pred %p<4>;
-ld.param.u64 %d0, [in];
-ld.param.u64 %d1, [out];
-mov.u32 %r0, %tid.x;
-mul.wide.u32 %d2, %r0, 4;
-add.u64 %d0, %d0, %d2;
-add.u64 %d1, %d1, %d2;
-ld.global.u32 %r1, [%d0];
+"""
+    + PLACES
+    + """ld.global.u32 %r1, [%d0];
 and.b32 %r2, %r0, 7;
 Again:
 mad.lo.u32 %r1, %r1, 77, 5;
@@ -74,13 +73,9 @@ COPY = (
     + """.visible .entry k(.param .u64 in, .param .u64 out) .reqntid 32 {
 .reg .b64 %d<6>; .reg .b32 %r<9>;
 .shared .align 16 .b8 s[512];
-ld.param.u64 %d0, [in];
-ld.param.u64 %d1, [out];
-mov.u32 %r0, %tid.x;
-mul.wide.u32 %d2, %r0, 4;
-add.u64 %d0, %d0, %d2;
-add.u64 %d1, %d1, %d2;
-shl.b32 %r2, %r0, 2;
+"""
+    + PLACES
+    + """shl.b32 %r2, %r0, 2;
 mov.u32 %r3, s;
 add.u32 %r4, %r3, %r2;
 cp.async.ca.shared.global [%r4], [%d0], 4;
@@ -137,7 +132,7 @@ def without(data: bytes, bases: tuple[str, ...]) -> bytes:
             word = int.from_bytes(code[k : k + 16], "little")
             if table.decode(word).op.base in bases:
                 count += 1
-                out[offset + k : offset + k + 16] = (word >> _CTL << _CTL | NOP).to_bytes(16, "little")
+                out[offset + k : offset + k + 16] = (word >> CTL_SHIFT << CTL_SHIFT | NOP).to_bytes(16, "little")
     assert count
     return bytes(out)
 

@@ -22,7 +22,7 @@ from orias.check import check_cubin
 from orias.check.cubin import SectionCode
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.reader import Reader
-from orias.isa.isa_table import load
+from orias.isa.isa_table import IsaTable, load
 from orias.progress import Bar
 from orias.target.decoder_class import table_of_sm
 from orias.target.profile import profile_of_sm
@@ -51,12 +51,7 @@ def plant(data: bytes, rng: random.Random, left: int, each: int, largest: int) -
     caught: Counter[str] = Counter()
     missed: list[str] = []
     proven = 0
-    for index, _, code in sections(data):
-        if len(code) > 16 * largest:
-            continue
-        section = SectionCode(reader.elf, reader.elf.sections[index], table, facts)
-        if section.findings():
-            continue
+    for index, code, section in _clean_sections(data, reader, table, facts, largest):
         walker: Walker | None = None
         for fault in Planter(index, code, table, model).some(rng, each):
             planted[fault.kind] += 1
@@ -73,6 +68,17 @@ def plant(data: bytes, rng: random.Random, left: int, each: int, largest: int) -
         if planted.total() >= left:
             break
     return {"planted": planted, "caught": caught, "missed": missed, "harmless": proven}
+
+
+def _clean_sections(
+    data: bytes, reader: Reader, table: IsaTable, facts: Facts, largest: int
+) -> Iterator[tuple[int, bytes, SectionCode]]:
+    """The sections of code, with number and bytes, of at most `largest` instructions and without a finding."""
+    for index, _, code in sections(data):
+        if len(code) <= 16 * largest:
+            section = SectionCode(reader.elf, reader.elf.sections[index], table, facts)
+            if not section.findings():
+                yield index, code, section
 
 
 def _walker(section: SectionCode, code: bytes) -> Walker:
@@ -95,12 +101,7 @@ def words(data: bytes, rng: random.Random, left: int, each: int, largest: int) -
     counts: Counter[str] = Counter()
     missed: list[str] = []
     harmful = 0
-    for index, _, code in sections(data):
-        if len(code) > 16 * largest:
-            continue
-        section = SectionCode(reader.elf, reader.elf.sections[index], instructions, facts)
-        if section.findings():
-            continue
+    for _, code, section in _clean_sections(data, reader, instructions, facts, largest):
         try:
             walker = _walker(section, code)
         except TooManyPathsError:
