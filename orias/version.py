@@ -4,4 +4,4 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-VERSION: "Final[str]" = "0.2.0"
+VERSION: "Final[str]" = "0.2.1"
