@@ -11,7 +11,7 @@ from typing import Any, Final
 from orias.driver import library
 from orias.driver.driver_calls import HANDLERS
 from orias.driver.driver_state import Driver
-from orias.driver.results import NUMBERS, DriverError
+from orias.driver.results import NAMES, NUMBERS, DriverError
 from orias.driver.runtime_calls import failed
 from orias.driver.sanitizer import Sanitizer
 from orias.driver.timeline import print_report
@@ -19,6 +19,10 @@ from orias.driver.timeline import print_report
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
 """Clients ask these for what may be missing: a trace of errors leaves them out."""
+_NO_ERRORS: Final = (
+    *_QUIET, "cuEventQuery", "cuStreamQuery", "cudaEventQuery", "cudaStreamQuery", "cudaGetLastError", "cudaPeekAtLastError"
+)  # fmt: skip
+"""What these return tells of something else."""
 _INTERRUPTED: Final = -1
 _kept: list[Any] = []
 _interruptions: list[type[BaseException]] = []
@@ -64,6 +68,8 @@ def connect(place: int, path: str) -> None:
             _interruptions.append(type(e))
             interruption.value = id(type(e))
             return _INTERRUPTED
+        if result and driver.sanitizer is not None and names[index] not in _NO_ERRORS:
+            driver.sanitizer.failed_call(names[index], NAMES.get(result, str(result)), reason)
         if trace == "all" or (trace and result and names[index] not in _QUIET):
             sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")
         return result

@@ -149,10 +149,11 @@ int main(int argc, char **argv) {
     EXPECT(cudaLaunchKernel(&scale, two, wide, args, 0, 0) == 9);
     EXPECT(cudaPeekAtLastError() == 9 && cudaGetLastError() == 9 && cudaGetLastError() == 0);
     EXPECT(cudaLaunchKernel(&factor, two, block, args, 0, 0) == 98);
-    EXPECT(cudaMemcpy(h, p, sizeof h, 77) == 21);
+    EXPECT(cudaMemcpy(h, p, sizeof h, 77) == 21 && cudaGetLastError() == 21);
     DO(cudaFree(0));
     DO(cudaFree(p));
     DO(cudaLaunchKernel(&scale, two, block, args, 0, 0));
+    EXPECT(cudaPeekAtLastError() == 0 && cudaGetLastError() == 0);  // On a device the kernel still runs.
     EXPECT(cudaDeviceSynchronize() == 700 && cudaGetLastError() == 700 && cudaGetLastError() == 700);
     printf("right\n");
     return 0;

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, line_tables
-from orias.cubin.model import TOOL
+from orias.cubin.model import TOOL, CubinModule
 from orias.isa.decode import Decoded
 from orias.isa.operand import K_P, K_R, imm_value, in_file, is_pred, payload
 from orias.options import KEEPS_WARP_BARRIERS
@@ -144,8 +144,7 @@ class Checker:
         self._uses: dict[int, Use] = {}
         start = next((at for at, place in image.code_places() if place == kernel), 0)
         self._used: Final = {start + at: mask for at, mask in image.kernels[kernel].unused_load_bytes}
-        module = image.reader.module
-        self.lanes: Final = module.tool != TOOL or KEEPS_WARP_BARRIERS in module.options
+        self.lanes: Final = has_warp_barriers(image.reader.module)
         self.globals: Final = GlobalRaces(self._race, self.lanes) if "racecheck" in tools else None
 
     def start(self, m: Machine) -> "_Batch":
@@ -193,6 +192,11 @@ class Checker:
             found = Finding(tool, kind, self.kernel, message, spots())
             self._seen[key] = found
             self.findings.append(found)
+
+
+def has_warp_barriers(module: CubinModule) -> bool:
+    """Whether the code has all barriers of warps: Orias leaves some out unless it is asked to keep them."""
+    return module.tool != TOOL or KEEPS_WARP_BARRIERS in module.options
 
 
 def lines_of(image: Image, pc: int) -> tuple[str, str]:
