@@ -86,6 +86,7 @@ int main(int argc, char **argv) {
     DO(cudaMemcpyToSymbol(&factor, &value, 4, 0, 1));
     void *p, *stream, *e0, *e1;
     DO(cudaMalloc(&p, sizeof h));
+    DO(cudaMemcpy((char *)p + 4096, p, 0, 3));  // Nothing is copied, beyond the end.
     DO(cudaStreamCreate(&stream));
     DO(cudaEventCreate(&e0));
     DO(cudaEventCreate(&e1));
