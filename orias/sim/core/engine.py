@@ -520,6 +520,8 @@ class Engine:
             return
         for k in range(16):
             waiting = self.bsync[k][who.warps]
+            if not waiting.any():
+                continue
             wanted = np.where((waiting[:, None] & _LANE_BITS) != 0, self.members(k, who.warps), np.uint32(0))
             mask = np.bitwise_or.reduce(wanted, axis=1)
             free = np.where((mask & ~waiting & ~who.lane_mask) == 0, waiting, np.uint32(0))
