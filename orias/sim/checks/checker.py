@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, line_tables
+from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, call_sites, line_tables
 from orias.cubin.model import TOOL, CubinModule
 from orias.isa.decode import Decoded
 from orias.isa.operand import K_P, K_R, imm_value, in_file, is_pred, payload
@@ -200,7 +200,10 @@ def has_warp_barriers(module: CubinModule) -> bool:
 
 
 def lines_of(image: Image, pc: int) -> tuple[str, str]:
-    """Source line and PTX line of an instruction (number in the module's code), as far as the cubin has them."""
+    """Source line and PTX line of an instruction (number in the module's code), as far as the cubin has them.
+
+    A line of an inlined function is followed by those that it was inlined at.
+    """
     places = [(at, name) for at, name in image.code_places() if at <= pc << 4]
     if not places:
         return "", ""
@@ -209,9 +212,15 @@ def lines_of(image: Image, pc: int) -> tuple[str, str]:
     out = []
     for table in (DEBUG_LINE, PTX_LINE):
         rows = line_tables(image.reader.elf, table).get(section.index, [])
-        before = [r for r in rows if r.offset <= (pc << 4) - start]
-        last = max(before, key=lambda r: r.offset) if before else None
-        out.append("" if last is None else f"{last.file}:{last.line}" if table == DEBUG_LINE else str(last.line))
+        before = [k for k, r in enumerate(rows) if r.offset <= (pc << 4) - start]
+        # Of several rows of an instruction the last one holds; those before it are its callers.
+        last = rows[max(before, key=lambda k: (rows[k].offset, k))] if before else None
+        if last is None:
+            out.append("")
+        elif table == PTX_LINE:
+            out.append(str(last.line))
+        else:
+            out.append(" inlined at ".join(f"{s.file}:{s.line}" for s in call_sites(rows, last)))
     return out[0], out[1]
 
 
