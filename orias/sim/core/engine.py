@@ -418,6 +418,8 @@ class Engine:
         lanes = who.lane_mask
         mask = m.B[k][who.sel]
         if rest is None and not ((mask & self.alive_mask[who.warp_of]) & ~lanes[who.position >> 5]).any():
+            if (mask == mask[0]).all():
+                return pc + 1
             starts = np.flatnonzero(np.diff(who.warp_of, prepend=-1))
             first = np.repeat(mask[starts], np.diff(starts, append=len(mask)))
             if (mask == first).all():
