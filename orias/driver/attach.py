@@ -16,7 +16,7 @@ from orias.driver.runtime_calls import failed
 from orias.driver.sanitizer import Sanitizer
 from orias.driver.timeline import print_report
 
-_CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
+_CALLBACK: Final = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
 """Clients ask these for what may be missing: a trace of errors leaves them out."""
 _NO_ERRORS: Final = (
@@ -42,7 +42,7 @@ def connect(place: int, path: str) -> None:
     interruption = ctypes.c_void_p.in_dll(ctypes.CDLL(path), "orias_interruption")
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
-    def call(index: int, values: Any) -> int:
+    def answer(index: int, values: Any) -> int:
         if index < 0:
             atexit._run_exitfuncs()
             return 0
@@ -73,6 +73,10 @@ def connect(place: int, path: str) -> None:
         if trace == "all" or (trace and result and names[index] not in _QUIET):
             sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")
         return result
+
+    def call(index: int, values: Any, result: Any) -> None:
+        # An exception of a signal's handler may come where nothing catches it: what is there stays then.
+        result[0] = answer(index, values)
 
     if os.environ.get("ORIAS_TOOL"):
         driver.sanitizer = Sanitizer(driver.arena)

@@ -10,7 +10,7 @@
 
 enum { INTERRUPTED = -1, INVALID_VALUE = 1, DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
 
-typedef int (*Callback)(int index, const int64_t *values);
+typedef void (*Callback)(int index, const int64_t *values, int *result);
 static volatile Callback callback;
 static int (*is_initialized)(void);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,7 +43,7 @@ EXPORT int orias_exit_code;
 // The end of the process: what tools report, and their exit code.
 static void end(void) {
     if (callback && is_initialized())
-        callback(-1, 0);
+        callback(-1, 0, &(int){0});
     if (orias_exit_code) {
         fflush(0);
         _exit(orias_exit_code);
@@ -127,7 +127,8 @@ static int call(int index, const int64_t *values) {
     }
     if (!is_initialized())
         return call_at_end(index, values);
-    int result = callback(index, values);
+    int result = UNKNOWN;
+    callback(index, values, &result);
     return result == INTERRUPTED ? interrupt() : result;
 }
 
