@@ -24,6 +24,7 @@ _NO_ERRORS: Final = (
 )  # fmt: skip
 """What these return tells of something else."""
 _INTERRUPTED: Final = -1
+_BEGUN: Final = -2
 _kept: list[Any] = []
 _interruptions: list[type[BaseException]] = []
 """Classes whose addresses the library has got."""
@@ -75,7 +76,8 @@ def connect(place: int, path: str) -> None:
         return result
 
     def call(index: int, values: Any, result: Any) -> None:
-        # An exception of a signal's handler may come where nothing catches it: what is there stays then.
+        # An exception of a signal's handler may come where nothing catches it: the library sees how far this came.
+        result[0] = _BEGUN
         result[0] = answer(index, values)
 
     if os.environ.get("ORIAS_TOOL"):
