@@ -50,8 +50,10 @@ class Assignment:
         """Mask of the allocated registers of each file."""
 
 
-_ROOMY: Final = (1 << 56) - 1
-"""With -g: registers that are used before any other; so few that blocks of 1,024 threads still fit."""
+_THREADS_FIT: Final = 64
+"""Registers with which blocks of 1,024 threads still fit."""
+_ROOMY: Final = (61, 56)
+"""With -g: how many registers are used before any other; fewer in a second try, if values that fit in none of them took too many."""
 
 
 _TEMPORARY: Final = (1 << 16) - 1
@@ -98,7 +100,12 @@ def allocate(classes: Classes) -> Assignment:
         todo = by_file[file]
         if todo:
             todo.sort(key=usual_order)
-            result.failed.extend(attempt(classes, file, todo, result, True))
+            failed: list[Cls] = []
+            for roomy in _ROOMY if classes.rg.fn.names else _ROOMY[:1]:
+                failed = attempt(classes, file, todo, result, True, roomy=roomy)
+                if result.highest[file] < _THREADS_FIT - 1:
+                    break
+            result.failed.extend(failed)
     return result
 
 
@@ -136,12 +143,14 @@ def attempt(
     cap: int = _BITS,
     known: dict[Cls, int] | None = None,
     once: bool = False,
+    roomy: int = _ROOMY[0],
 ) -> list[Cls]:
     """Assign registers up to number `cap` to the classes in the order of `todo`; returns the classes without a register.
 
     `known`: the registers of an earlier attempt in the same order, under the same preferences and a cap that was not lower
     (-1: none).  As long as they are within this cap, they are the choice again: every choice is the lowest register of the
     first set that has one, and a lower cap takes no register below itself from a set.  `once`: stop at the first failure.
+    `roomy`: see :class:`Shown`.
     """
     rg = classes.rg
     fn = rg.fn
@@ -156,7 +165,7 @@ def attempt(
             comforts = result.comforts = Comforts(classes)
         banks, late = comforts.banks, comforts.late
         late.start()
-    shown = Shown(rg, occ) if fn.names else None
+    shown = Shown(rg, occ, roomy) if fn.names else None
     if shown is not None and comfort:
         todo = sorted(todo, key=shown.order)
     for c in todo:
@@ -197,9 +206,11 @@ def attempt(
 class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
-    __slots__ = ("calls", "heads", "occ", "wanted")
+    __slots__ = ("calls", "heads", "occ", "roomy", "wanted")
 
-    def __init__(self, rg: Ranges, occ: Occupancy) -> None:
+    def __init__(self, rg: Ranges, occ: Occupancy, roomy: int) -> None:
+        self.roomy: Final[int] = (1 << roomy) - 1
+        """The registers that it chooses from."""
         self.calls: Final[bool] = bool(rg.clobbers)
         self.occ: Final[Occupancy] = occ
         self.wanted: Final[Occupancy] = Occupancy(rg.points)
@@ -390,8 +401,8 @@ def _choose(
             most = weight
     if best >= 0:
         return best
-    if shown is not None and ok & _ROOMY:
-        return shown.choose(c, ok & _ROOMY, cost)
+    if shown is not None and ok & shown.roomy:
+        return shown.choose(c, ok & shown.roomy, cost)
     if not used and len(c.words) == 1 and ok & ~cost:
         return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
     rested = ok & ~cost
