@@ -165,7 +165,7 @@ def attempt(
             comforts = result.comforts = Comforts(classes)
         banks, late = comforts.banks, comforts.late
         late.start()
-    shown = Shown(rg, occ, roomy) if fn.names else None
+    shown = Shown(rg, file, occ, roomy) if fn.names else None
     if shown is not None and comfort:
         todo = sorted(todo, key=shown.order)
     for c in todo:
@@ -206,12 +206,17 @@ def attempt(
 class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
-    __slots__ = ("calls", "heads", "occ", "roomy", "wanted")
+    __slots__ = ("calls", "clobbered", "heads", "occ", "roomy", "wanted")
 
-    def __init__(self, rg: Ranges, occ: Occupancy, roomy: int) -> None:
+    def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int) -> None:
         self.roomy: Final[int] = (1 << roomy) - 1
         """The registers that it chooses from."""
         self.calls: Final[bool] = bool(rg.clobbers)
+        clobbered = 0
+        for _, inst in rg.clobbers:
+            clobbered |= clobber_mask(rg.fn.calls[inst.uid], file)
+        self.clobbered: Final[int] = clobbered
+        """Registers that some call changes."""
         self.occ: Final[Occupancy] = occ
         self.wanted: Final[Occupancy] = Occupancy(rg.points)
         """Where a register has, or had before, a value that is used in several blocks."""
@@ -238,7 +243,7 @@ class Shown:
         """The register of `ok` for a class: if possible one without such a value, then that which is free for the longest time.
 
         Registers of `cost` are for values that are used in several blocks; without calls they are the last of those without such
-        a value.
+        a value.  With calls, registers that no call changes come first for them.
         """
         lasts = self._lasts(c)
         beside = 0
@@ -250,7 +255,7 @@ class Shown:
             ok = ok & ~cost & _TEMPORARY or ok & ~cost or ok
             ok = ok & ~beside or ok
         elif self.calls:
-            ok = free & ~_TEMPORARY or free or ok
+            ok = free & ~self.clobbered or free & ~_TEMPORARY or free or ok & ~self.clobbered or ok
         else:
             ok = free & ~cost & ~_TEMPORARY or free & ~cost or free or ok
         reach = 2
