@@ -56,8 +56,8 @@ _ROOMY: Final = (61, 56)
 """With -g: how many registers are used before any other; fewer in a second try, if values that fit in none of them took too many."""
 
 
-_TEMPORARY: Final = (1 << 16) - 1
-"""With -g: registers that values used in one block take before others."""
+_TEMPORARY: Final = 16
+"""With -g: how many registers values used in one block take before others, at least."""
 
 
 def clobber_mask(info: CallInfo, file: int) -> int:
@@ -166,6 +166,8 @@ def attempt(
         banks, late = comforts.banks, comforts.late
         late.start()
     shown = Shown(rg, file, occ, roomy) if fn.names else None
+    if shown is not None:
+        shown.share(todo)
     if shown is not None and comfort:
         todo = sorted(todo, key=shown.order)
     for c in todo:
@@ -206,11 +208,13 @@ def attempt(
 class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
-    __slots__ = ("calls", "clobbered", "heads", "occ", "roomy", "wanted")
+    __slots__ = ("calls", "clobbered", "heads", "occ", "roomy", "temporary", "wanted")
 
     def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int) -> None:
         self.roomy: Final[int] = (1 << roomy) - 1
         """The registers that it chooses from."""
+        self.temporary: int = 0
+        """Registers that values used in one block take before others: those that the other values leave, if each has its own."""
         self.calls: Final[bool] = bool(rg.clobbers)
         clobbered = 0
         for _, inst in rg.clobbers:
@@ -221,6 +225,11 @@ class Shown:
         self.wanted: Final[Occupancy] = Occupancy(rg.points)
         """Where a register has, or had before, a value that is used in several blocks."""
         self.heads: Final[list[int]] = sorted(rg.block_start[b.id] for b in rg.order)
+
+    def share(self, todo: list[Cls]) -> None:
+        """Shares the registers out among the classes that will come."""
+        lasting = sum(len(c.words) for c in todo if self._lasts(c))
+        self.temporary = (1 << max(self.roomy.bit_length() - lasting, _TEMPORARY)) - 1
 
     def add(self, c: Cls) -> None:
         """A class has its registers."""
@@ -252,14 +261,14 @@ class Shown:
                 beside |= _moved(self.wanted.taken(start, end), place)
         free = ok & ~beside
         if not lasts:
-            ok = ok & ~cost & _TEMPORARY or ok & ~cost or ok
+            ok = ok & ~cost & self.temporary or ok & ~cost or ok
             ok = ok & ~beside or ok
         elif self.calls:
-            ok = free & ~self.clobbered or free & ~_TEMPORARY or free or ok & ~self.clobbered or ok
+            ok = free & ~self.clobbered or free & ~self.temporary or free or ok & ~self.clobbered or ok
         else:
-            ok = free & ~cost & ~_TEMPORARY or free & ~cost or free or ok
+            ok = free & ~cost & ~self.temporary or free & ~cost or free or ok
         reach = 2
-        while reach < self.occ.size:
+        while reach < 2 * self.occ.size:
             beside = 0
             for place, segs in c.words.items():
                 if segs:
