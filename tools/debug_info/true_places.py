@@ -10,7 +10,6 @@ each compiler has, and at how many of ptxas's true places Orias has one too.
 """
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from orias.tools.validate.kernel_inputs import generate
 from orias.tools.validate.run_case import run
 from tests.debuginfo.stopped import Look, look_up
 from tests.nvtools import tool
-from tools.debug_info.compare_locals import Place, is_counted
+from tools.debug_info.compare_locals import Place, is_counted, target_of
 
 THREADS = (0, 1, 5)
 SKIPS = 12
@@ -97,11 +96,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for path in a.files:
             text = path.read_text()
-            found = re.search(r"^\s*\.target\s+(sm_\w+)", text, re.MULTILINE)
-            if a.arch and found:
-                text = text.replace(found[1], a.arch, 1)
-            arch = a.arch or (found[1] if found else "sm_80")
-            sums = compared(text, arch, a.cases, Path(folder))
+            arch = target_of(text)
+            text = text.replace(arch, a.arch, 1) if a.arch else text
+            sums = compared(text, a.arch or arch, a.cases, Path(folder))
             totals += sums
             print(f"{path.name}: {', '.join(f'{k} {n}' for k, n in sums.items())}", flush=True)
     both, there = totals["both true"], totals["ptxas true"]
