@@ -124,7 +124,9 @@ def lower_trap(ctx: "Ctx", i: Instr) -> None:
     if not ctx.options.opt_level or (ctx.options.own_sections and ctx.state.kind != "entry"):
         ctx.b.emit("BPT.TRAP", [], [imm(1)], ctx.guard)
         return
+    guarded = ctx.guard != PT
     ctx.begin_guarded()
+    ctx.b.block.cold = guarded
     ctx.b.emit("BPT.TRAP", [], [imm(1)])
     ctx.b.emit("EXIT", [], [])
     if not ctx.leave_guarded():
