@@ -1,6 +1,6 @@
 """Why cubins of Orias differ from ptxas's in sections, symbols, relocations and records: the list of docs/cubin.md as patterns.
 
-A difference is a line of `tools.compare_records` behind its sign (``+``: Orias only, ``-``: ptxas only), in a program and a kind of
+A difference is a line of `tools.compare_records` after its sign (``+``: Orias only, ``-``: ptxas only), in a program and a kind of
 file (``sm_80 exe``).  The first reason whose patterns match all three is that of the difference.  Order lines have none of their own:
 :func:`unexplained_order` looks at what both sides have.
 """

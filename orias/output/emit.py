@@ -346,7 +346,7 @@ class _Emitter:
         if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
             out.lines.append((at, inst.loc))
         elif not inst.loc and fn.kind == "entry" and inst.dst[:1] == [SP] and out.lines and out.lines[-1][1]:
-            # The start of the kernel, behind code of PTX instructions.
+            # The start of the kernel, after code of PTX instructions.
             out.lines.append((at, 0))
         if fn.locations and fn is self.funcs[0]:
             out.places[inst.uid] = at
