@@ -55,12 +55,14 @@ def _instructions(
     """
     first, last = max(start + 1, starts[b.id]), min(end + 1, ends[b.id])
     found = [uid for p in range(first, last) for uid in emitted[p]]
+    seen = {b.id}
     while not found:
         if last < ends[b.id]:
             found = emitted[last][:1]
             last += 1
-        elif len(b.succs) == 1 and len(b.succs[0].preds) == 1 and b.succs[0].id != b.id:
+        elif len(b.succs) == 1 and len(b.succs[0].preds) == 1 and b.succs[0].id not in seen:
             b = b.succs[0]
+            seen.add(b.id)
             last = starts[b.id]
         else:
             break
