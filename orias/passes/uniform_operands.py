@@ -115,7 +115,7 @@ def _compared(table: IsaTable, inst: Inst, src: list[Opnd]) -> tuple[Op, list[Op
 
 
 def base_sums(fn: Func, table: IsaTable) -> list[tuple[Inst, list[tuple[Inst, int]]]]:
-    """Sums of registers that are only read as bases of addresses which have room for a uniform register, with these addresses."""
+    """Sums of registers that are only read as bases of addresses which can take a uniform register too, with these addresses."""
     values = Values(fn)
     sites: dict[int, list[tuple[Inst, int]]] = {}
     for inst in fn.insts():
