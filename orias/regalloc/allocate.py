@@ -39,12 +39,14 @@ _ALIGNED: Final = _aligned()
 class Assignment:
     """Result of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
 
-    __slots__ = ("comforts", "failed", "highest", "used")
+    __slots__ = ("comforts", "failed", "highest", "tried_again", "used")
 
     def __init__(self) -> None:
         self.comforts: Comforts | None = None
         """What the first order of the R registers prefers."""
         self.failed: list[Cls] = []
+        self.tried_again: bool = False
+        """Some file needed another order than the first."""
         self.highest: dict[int, int] = dict.fromkeys(FILES, -1)
         self.used: dict[int, int] = dict.fromkeys(FILES, 0)
         """Mask of the allocated registers of each file."""
@@ -88,18 +90,15 @@ def fixed_occupancy(rg: Ranges, file: int) -> Occupancy:
     return occ
 
 
-def allocate(classes: Classes) -> Assignment:
-    """Choose a register for every class (``Cls.slot``); classes that find none are in ``failed``."""
-    result = Assignment()
-    by_file: dict[int, list[Cls]] = {f: [] for f in FILES}
-    for c in classes.all():
-        by_file[c.file].append(c)
-    for file in FILES:
-        todo = by_file[file]
-        if todo:
-            todo.sort(key=usual_order)
-            result.failed.extend(attempt(classes, file, todo, result, True))
-    return result
+def allocate(classes: Classes, file: int, result: Assignment) -> bool:
+    """Choose a register for every class of a file (``Cls.slot``); if some find none, add them to ``failed`` and return False."""
+    todo = [c for c in classes.all() if c.file == file]
+    if not todo:
+        return True
+    todo.sort(key=usual_order)
+    failed = attempt(classes, file, todo, result, True)
+    result.failed.extend(failed)
+    return not failed
 
 
 def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
@@ -111,6 +110,7 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
     rest = [c for c in result.failed if c.file != file]
+    result.tried_again = True
     for k in range(classes.rg.fn.knobs.reg_alloc_num_non_spill_trials):
         if k == 0:
             todo.sort(key=usual_order)

@@ -9,6 +9,7 @@ from typing import Final, final
 
 from orias.isa.op import F_CALL, F_CONSTMEM, F_SIDE, F_SPECIAL, F_TIED, Op
 from orias.isa.operand import (
+    FIRST_VREG,
     INV,
     K_B,
     K_CONST,
@@ -20,6 +21,8 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
     PT,
     RZ,
     UPT,
@@ -128,8 +131,8 @@ def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
         if inst is None:
             continue
         for o in inst.dst:
-            if is_vreg(o):
-                v = vreg(o)
+            if o >= FIRST_VREG:
+                v = o >> PAYLOAD_SHIFT
                 counts[v] = counts.get(v, 0) + 1
                 if len(inst.dst) == 1 and inst.guard == PT and (_remakes(inst) or inst.uid in state.uids):
                     maker[v] = inst
@@ -190,12 +193,17 @@ def _sweep(fn: Func, state: SpillState) -> None:
     while True:
         loaded: set[int] = set()
         read: set[int] = set()
-        for inst in fn.insts():
-            for o in inst.uses():
-                if is_vreg(o):
-                    read.add(vreg(o))
-            if inst.uid in state.uids and inst.op in LOCAL_LOADS:
-                loaded.update(_spill_words(inst))
+        for b in fn.blocks:
+            for inst in b.insts:
+                for o in inst.src:
+                    if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+                        read.add(o >> PAYLOAD_SHIFT)
+                if inst.guard >= FIRST_VREG:
+                    read.add(inst.guard >> PAYLOAD_SHIFT)
+                if is_vreg(inst.old):
+                    read.add(vreg(inst.old))
+                if inst.uid in state.uids and inst.op in LOCAL_LOADS:
+                    loaded.update(_spill_words(inst))
         swept = False
         for b in fn.blocks:
             kept = [i for i in b.insts if not _useless(i, state, loaded, read)]
@@ -238,7 +246,7 @@ def spill_decision(classes: Classes, c: Cls, remade: bool, uids: set[int]) -> De
 
 @final
 class _Spiller:
-    __slots__ = ("classes", "ends", "fn", "homes", "out", "paid", "point", "recent", "room", "state")
+    __slots__ = ("classes", "ends", "fn", "gone", "homes", "out", "paid", "point", "recent", "room", "state")
 
     def __init__(self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
         self.classes: Final[Classes] = classes
@@ -256,6 +264,8 @@ class _Spiller:
         """(register, span) pairs that are already subtracted from ``room``."""
         makers = rematerialisable(classes, state)
         self.homes: dict[Cls, Home] = {}
+        self.gone: Final[set[int]] = {v for c in victims for v, _ in c.members}
+        """The virtual registers that are spilled."""
         for c in victims:
             h = Home(c)
             h.share = all(v not in state.shared and v not in state.temps for v, _ in c.members)
@@ -342,13 +352,16 @@ class _Spiller:
         return out
 
     def _touched(self, inst: Inst) -> bool:
+        """True if an instruction has a spilled register as result, source or guard."""
+        # Operand tests are inlined here: calls would cost plain Python more than the work between them.
+        gone = self.gone
         for o in inst.dst:
-            if self.home(o) is not None:
+            if o >= FIRST_VREG and o >> PAYLOAD_SHIFT in gone:
                 return True
         for o in inst.src:
-            if self.home(o) is not None:
+            if o >= FIRST_VREG and o & KIND_MASK <= K_B and o >> PAYLOAD_SHIFT in gone:
                 return True
-        return self.home(inst.guard) is not None
+        return inst.guard >= FIRST_VREG and inst.guard >> PAYLOAD_SHIFT in gone
 
     # --- references --------------------------------------------------------------------------------------------
 
