@@ -39,14 +39,12 @@ _ALIGNED: Final = _aligned()
 class Assignment:
     """Result of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
 
-    __slots__ = ("comforts", "failed", "highest", "tried_again", "used")
+    __slots__ = ("comforts", "failed", "highest", "used")
 
     def __init__(self) -> None:
         self.comforts: Comforts | None = None
         """What the first order of the R registers prefers."""
         self.failed: list[Cls] = []
-        self.tried_again: bool = False
-        """Some file needed another order than the first."""
         self.highest: dict[int, int] = dict.fromkeys(FILES, -1)
         self.used: dict[int, int] = dict.fromkeys(FILES, 0)
         """Mask of the allocated registers of each file."""
@@ -110,7 +108,6 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
     rest = [c for c in result.failed if c.file != file]
-    result.tried_again = True
     for k in range(classes.rg.fn.knobs.reg_alloc_num_non_spill_trials):
         if k == 0:
             todo.sort(key=usual_order)

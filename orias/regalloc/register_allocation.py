@@ -115,33 +115,39 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
     # Penalties record where an attempt failed although enough registers were free: file -> uid of an instruction ->
     # words.
     penalty: dict[int, dict[int, int]] = {}
+    classes = _tied_classes(fn)
     if fn.calls:
-        classes = _tied_classes(fn)
-        constants = across_calls(classes)
+        makers = rematerialisable(classes, state)
+        constants = across_calls(classes, makers)
         if constants:
-            spill(classes, constants, state, [])
+            spill(classes, constants, state, [], makers)
+            classes = _tied_classes(fn)
     for _ in range(fn.knobs.reg_alloc_max_spill_rounds):
-        classes = _tied_classes(fn)
         result = Assignment()
+        lacking = [file for file in FILES if file != K_R and not allocate(classes, file, result)]
+        if not lacking and allocate(classes, K_R, result):
+            pack_registers(classes, result)
+            return classes, result
+        makers = rematerialisable(classes, state)
         victims: list[Cls] = []
-        for file in FILES:
-            if file != K_R and not allocate(classes, file, result):
-                victims.extend(_victims(classes, file, result, state, penalty)[0])
+        for file in lacking:
+            victims.extend(_victims(classes, file, result, state.temps, makers, penalty)[0])
         # Values of other files that are spilled move to R, in another round.  In this one R needs no attempt: it fails
         # for certain where there are more words than registers.
-        crowded = max(Pressure(classes, K_R, None).excess) > 0 if victims else not allocate(classes, K_R, result)
+        if victims:
+            crowded = max(Pressure(classes, K_R, None).excess) > 0
+        else:
+            crowded = not lacking or not allocate(classes, K_R, result)
         room: list[int] = []
         if crowded:
-            chosen, room = _victims(classes, K_R, result, state, penalty)
+            chosen, room = _victims(classes, K_R, result, state.temps, makers, penalty)
             victims[:0] = chosen
-        if victims:
-            spill(classes, victims, state, room)
-            continue
-        if result.failed:
-            break
-        if not result.tried_again:
-            pack_registers(classes, result)
-        return classes, result
+        if not victims:
+            if result.failed:
+                break
+            return classes, result
+        spill(classes, victims, state, room, makers)
+        classes = _tied_classes(fn)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
     raise OutOfRegisters(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
 
@@ -163,7 +169,12 @@ def _tied_classes(fn: Func) -> Classes:
 
 
 def _victims(
-    classes: Classes, file: int, result: Assignment, state: SpillState, penalties: dict[int, dict[int, int]]
+    classes: Classes,
+    file: int,
+    result: Assignment,
+    temps: set[int],
+    makers: dict[Cls, Inst],
+    penalties: dict[int, dict[int, int]],
 ) -> tuple[list[Cls], list[int]]:
     """Classes to spill for the failures in one file, and the R registers then free at each point (for the file R only).
 
@@ -171,7 +182,7 @@ def _victims(
     """
     rg = classes.rg
     penalty = penalties.setdefault(file, {})
-    pool = candidates(classes, file, state.temps, rematerialisable(classes, state))
+    pool = candidates(classes, file, temps, makers)
     pressure = Pressure(classes, file, _spread(rg, penalty))
     victims = choose_victims(pressure, pool)
     if not victims:

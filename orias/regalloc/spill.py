@@ -145,11 +145,11 @@ def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
     return out
 
 
-def across_calls(classes: Classes) -> list[Cls]:
+def across_calls(classes: Classes, makers: dict[Cls, Inst]) -> list[Cls]:
     """Constants that are live across a call: like ptxas, the code reads them again after the call.
 
     Source: ``docs/facts/register-allocation.md``, "Parameters across calls" (sm_90 and later; an own choice for earlier
-    targets).
+    targets).  `makers`: what :func:`rematerialisable` found.
     """
     rg = classes.rg
     points = [p for p, _ in rg.clobbers]
@@ -157,7 +157,7 @@ def across_calls(classes: Classes) -> list[Cls]:
         return []
     changing = [p for p, inst in rg.clobbers if rg.fn.changes_uniform(inst)]
     out: list[Cls] = []
-    for c, maker in rematerialisable(classes, SpillState()).items():
+    for c, maker in makers.items():
         if maker.op.flags & F_SPECIAL:
             continue
         lost = changing if c.file == K_UR else points
@@ -178,13 +178,13 @@ def _remakes(inst: Inst) -> bool:
     return False
 
 
-def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
+def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[int], makers: dict[Cls, Inst]) -> None:
     """Rewrite the function so that the classes in `victims` need registers only at their references.
 
     `room`: number of R registers that are free at each point without the victims (empty: unknown).  Where enough are
-    free all the way between two references, they share one load.
+    free all the way between two references, they share one load.  `makers`: what :func:`rematerialisable` found.
     """
-    _Spiller(classes, victims, state, room).run()
+    _Spiller(classes, victims, state, room, makers).run()
     _sweep(classes.rg.fn, state)
 
 
@@ -248,7 +248,9 @@ def spill_decision(classes: Classes, c: Cls, remade: bool, uids: set[int]) -> De
 class _Spiller:
     __slots__ = ("classes", "ends", "fn", "gone", "homes", "out", "paid", "point", "recent", "room", "state")
 
-    def __init__(self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
+    def __init__(
+        self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int], makers: dict[Cls, Inst]
+    ) -> None:
         self.classes: Final[Classes] = classes
         self.fn: Final[Func] = classes.rg.fn
         self.state: Final[SpillState] = state
@@ -262,7 +264,6 @@ class _Spiller:
         """The same at the end of each block, by block id."""
         self.paid: set[tuple[Opnd, tuple[int, int]]] = set()
         """(register, span) pairs that are already subtracted from ``room``."""
-        makers = rematerialisable(classes, state)
         self.homes: dict[Cls, Home] = {}
         self.gone: Final[set[int]] = {v for c in victims for v, _ in c.members}
         """The virtual registers that are spilled."""

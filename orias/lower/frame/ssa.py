@@ -8,7 +8,7 @@ are whole virtual registers.  All walks are iterative, because deep control flow
 from typing import Final, final
 
 from orias.isa.op import Op, op
-from orias.isa.operand import FIRST_VREG, K_P, K_R, Opnd, bare, in_place_of, is_vreg, kind_of, reg, vreg
+from orias.isa.operand import FIRST_VREG, K_P, K_R, PAYLOAD_SHIFT, Opnd, bare, in_place_of, is_vreg, kind_of, reg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 
 CC_KEY: Final = -1
@@ -75,15 +75,16 @@ class SsaBuilder:
         forward = self._forward
         if not forward:
             return value
-        ident = vreg(value)
+        # vreg is written out here and below: its calls would cost plain Python more than the work between them.
+        ident = value >> PAYLOAD_SHIFT
         f = forward.get(ident)
         if f is None or not is_vreg(value):
             return value
         last = f
-        g = forward.get(vreg(last))
+        g = forward.get(last >> PAYLOAD_SHIFT)
         while g is not None:
             last = g
-            g = forward.get(vreg(last))
+            g = forward.get(last >> PAYLOAD_SHIFT)
         if last != f:
             forward[ident] = last
         return in_place_of(value, bare(last))
@@ -181,7 +182,7 @@ class SsaBuilder:
                 known = d.get(key) if d is not None else None
                 v = self._lookup(key, p, todo) if known is None else self.resolve(known)
                 phi.src.append(v)
-                ident = vreg(v)
+                ident = v >> PAYLOAD_SHIFT
                 if ident in self._phi_block and v != me:
                     users = self._phi_users.get(ident)
                     if users is None:
@@ -204,9 +205,8 @@ class SsaBuilder:
             same = -1
             trivial = True
             src = phi.src
-            for i in range(len(src)):
-                v = src[i]
-                if vreg(v) in forward:
+            for i, v in enumerate(src):
+                if v >> PAYLOAD_SHIFT in forward:
                     v = self.resolve(v)
                     src[i] = v
                 if v in (same, me):
