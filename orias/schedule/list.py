@@ -313,7 +313,12 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         for k in ready[:window]:
             if held and not leads[k]:
                 continue
-            at = max(earliest[k], pipe_free.get(keys[k], 0), now)
+            at = earliest[k]
+            free = pipe_free.get(keys[k], 0)
+            if free > at:
+                at = free
+            if now > at:
+                at = now
             other = False
             if others[k] is not None and (at > now or lean > 0):
                 elsewhere = max(earliest[k], fma_free)
@@ -383,10 +388,10 @@ def _first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[
     out = [0] * len(reads)
     if pending:
         for k in range(len(reads)):
-            for r in reads[k]:
-                out[k] = max(out[k], pending.get(r, 0))
-            for w in writes[k]:
-                out[k] = max(out[k], pending.get(w, 0))
+            for registers in (reads[k], writes[k]):
+                for r in registers:
+                    if r in pending and pending[r] > out[k]:
+                        out[k] = pending[r]
     return out
 
 
@@ -729,7 +734,11 @@ class _Virtual:
             ranks: list[tuple[int, int, int]] = []
             for k in ready[:window]:
                 if k <= farthest:
-                    ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
+                    at = earliest[k]
+                    free = pipe_free.get(keys[k], 0)
+                    if free > at:
+                        at = free
+                    ranks.append((at if at > now else now, -height[k], k))
             ranks.sort()
             best = self._choose(ranks, first, now + held, leads, reach)
             ready.remove(best)
