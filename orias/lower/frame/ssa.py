@@ -15,6 +15,8 @@ CC_KEY: Final = -1
 """The carry flag of add.cc and the other carry instructions."""
 
 _OP_UNDEF: Final[Op] = op("undef")
+_NOTED: Final = 16
+"""Of the blocks through which a search for a value went, each so many notes it."""
 
 
 @final
@@ -121,8 +123,9 @@ class SsaBuilder:
         # finds such a loop: the mark moves to the current block whenever the number of steps since its last move has
         # doubled.
         mark, until = block, 1
+        defs = self._defs
         while True:
-            d = self._defs.get(b.id)
+            d = defs.get(b.id)
             v = d.get(key) if d is not None else None
             if v is not None:
                 value = self.resolve(v)
@@ -148,8 +151,12 @@ class SsaBuilder:
             if len(path) == until:
                 mark = b
                 until *= 2
-        for p in path:
-            self.write(key, p, value)
+        # Later walks stop here.  A note in every block of a long chain would take as many as there are variables and blocks.
+        for k in range(0, len(path) - 1, _NOTED):
+            self.write(key, path[k], value)
+        if path:
+            # It may be where the value is made, by a phi.
+            self.write(key, path[-1], value)
         return value
 
     def _new_undef(self, key: int) -> Opnd:
