@@ -162,8 +162,7 @@ def wider_plans(fn: Func, first: Plan) -> list[Plan]:
 
 def most_live_words(fn: Func, known: Liveness) -> int:
     """Maximum words of R registers live at once in the present order; `known`: the function's liveness."""
-    words = known.words(fn, K_R)
-    return max(_pressure(fn, b, known, words) for b in fn.blocks)
+    return max(_pressure(fn, b, known) for b in fn.blocks)
 
 
 def _loads(b: Block) -> int:
@@ -183,15 +182,14 @@ def _sink_all(fn: Func, lv: Liveness, lat: Latency, wanted: int = 1 << 30) -> bo
     """
     free = _free_words(fn)
     facts = _Facts(fn, lv)
-    words = facts.words
-    if any(words.count(lv.live_out[b.id]) > wanted for b in fn.blocks):
+    if any(facts.words.count(lv.live_out[b.id]) > wanted for b in fn.blocks):
         return False
-    needs = [_pressure(fn, b, lv, words) for b in fn.blocks]
+    needs = [_pressure(fn, b, lv) for b in fn.blocks]
     for k in sorted(range(len(needs)), key=lambda k: -needs[k]):
         if needs[k] > free:
             b = fn.blocks[k]
             _sink(fn, b, lv, lat, facts)
-            if _pressure(fn, b, lv, words) > wanted:
+            if _pressure(fn, b, lv) > wanted:
                 return False
     return True
 
@@ -259,10 +257,10 @@ def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
     return out
 
 
-def _pressure(fn: Func, b: Block, lv: Liveness, words: WordCounts) -> int:
+def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     """Maximum words of R registers live at once in a block in its present order."""
     live = lv.live_out[b.id]
-    now = top = words.count(live)
+    now = top = lv.words(fn, K_R).count(live)
     for inst in reversed(b.insts):
         if inst.op is OP_PHI:
             break
