@@ -82,8 +82,8 @@ class WordCounts:
     def __init__(self, fn: Func, file: int) -> None:
         planes: list[bytearray] = []
         size = (len(fn.vkind) + 7) >> 3
-        for ident, kind in enumerate(fn.vkind):
-            if kind == file:
+        for ident in range(len(fn.vkind)):
+            if fn.vkind[ident] == file:
                 width = fn.vwidth[ident]
                 while width >> len(planes):
                     planes.append(bytearray(size))
