@@ -25,7 +25,7 @@ from orias.isa.operand import (
     is_reg,
     reg_id,
 )
-from orias.isa.widths import dst_width, src_width
+from orias.isa.widths import src_width, widths
 from orias.ori.ir import CallInfo, Func, Inst
 
 R_BASE: Final = 0
@@ -37,6 +37,8 @@ UNITS: Final = 544
 """Number of units."""
 
 _BASE: Final[tuple[int, ...]] = (0, R_BASE, UR_BASE, P_BASE, UP_BASE, B_BASE)
+_NO_UNIT: Final[tuple[int, ...]] = (0, 255, 255, 7, 7, -1)
+"""The register of each file that holds no value of its own."""
 
 SLOT_GUARD: Final = 255
 """Read position of the guard; the position of a source is its index, that of an implied register is 254."""
@@ -71,7 +73,6 @@ def unit_name(unit: int) -> str:
 
 def units_of(o: Opnd, width: int) -> range:
     """The units of a physical register operand of `width` words; none for anything else."""
-    # Operand tests are inlined here: in plain Python the calls would cost more than the rest.
     kd = o & KIND_MASK
     ident = o >> PAYLOAD_SHIFT
     if kd in (K_R, K_UR):
@@ -91,21 +92,41 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     a = Access()
     op = inst.op
     reads, writes = a.reads, a.writes
+    # Operand tests and the common widths are inlined here: in plain Python the calls would cost more than the rest.
     if op.flags & F_WGMMA:
         _warpgroup(inst, reads, writes)
         return a
     fetched = fetch_widths(op, inst.src) if op.flags & F_TEXTURE else None
+    known = widths(op)
     for k, o in enumerate(inst.src):
-        if 0 < o & KIND_MASK <= K_B:
-            for u in units_of(o, src_width(op, k, o) if fetched is None else fetched[k]):
-                reads.append(u << 8 | k)
+        kd = o & KIND_MASK
+        if not 0 < kd <= K_B:
+            continue
+        ident = o >> PAYLOAD_SHIFT
+        if ident == _NO_UNIT[kd]:
+            continue
+        first = (_BASE[kd] + ident) << 8 | k
+        if fetched is not None:
+            width = fetched[k]
+        elif k >= len(known.src) or known.src[k] == 1:
+            width = 1
+        else:
+            width = src_width(op, k, o)
+        if width == 1 or kd > K_UR:
+            reads.append(first)
+        else:
+            reads.extend(range(first, first + (width << 8), 1 << 8))
     if inst.guard != PT:
         for u in units_of(inst.guard, 1):
             reads.append(u << 8 | SLOT_GUARD)
     for k, o in enumerate(inst.dst):
-        for w, u in enumerate(units_of(o, dst_width(op, k))):
-            # The field of the word position ends at 15; only vectors of tensor memory, which arrive late, are longer.
-            writes.append(u << 8 | (w if w < 16 else 15) << 4 | k)
+        kd = o & KIND_MASK
+        if kd <= K_UR and k < len(known.dst) and known.dst[k] != 1:
+            for w, u in enumerate(units_of(o, known.dst[k])):
+                # The field of the word position ends at 15; only vectors of tensor memory, which arrive late, are longer.
+                writes.append(u << 8 | (w if w < 16 else 15) << 4 | k)
+        elif 0 < kd <= K_B and o >> PAYLOAD_SHIFT != _NO_UNIT[kd]:
+            writes.append((_BASE[kd] + (o >> PAYLOAD_SHIFT)) << 8 | k)
     if op.flags & _BESIDE:
         reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(op.flags, inst.src)])
         writes.extend([u << 8 for u in implied_writes(op.flags, inst.src)])

@@ -197,7 +197,7 @@ class _Solver:
                 b = self.where[inst.uid]
                 if b.insts[-1] is inst and len(b.succs) > 1:
                     self._diverge(b)
-                elif self._varies_with_sources(inst):
+                elif not self._is_marked(inst) and self._varies_with_sources(inst):
                     self._mark_results(inst)
         for x in onward(yielding(self.blocks)):
             self.result.regions[x] = 1
@@ -212,6 +212,14 @@ class _Solver:
         for d in inst.dst:
             if d >= FIRST_VREG and kind_of(d) in (K_R, K_P):
                 self._mark(vreg(d))
+
+    def _is_marked(self, inst: Inst) -> bool:
+        """True if :meth:`_mark_results` has nothing left to mark."""
+        varying = self.result.varying
+        for d in inst.dst:
+            if d >= FIRST_VREG and not varying[d >> PAYLOAD_SHIFT] and d & KIND_MASK in (K_R, K_P):
+                return False
+        return True
 
     def _varies_by_itself(self, inst: Inst) -> bool:
         """True if the results vary whatever the virtual sources are."""

@@ -44,6 +44,13 @@ def members(mask: int) -> list[int]:
     return out
 
 
+def _set_of(numbers: set[int]) -> int:
+    mask = 0
+    for ident in numbers:
+        mask |= 1 << ident
+    return mask
+
+
 def use_mask(inst: Inst) -> int:
     """The virtual registers an instruction reads (sources, guard, old value)."""
     mask = 0
@@ -67,17 +74,53 @@ def def_mask(inst: Inst) -> int:
 
 
 @final
+class WordCounts:
+    """Counts the words of the registers of one file in sets: one population count for each bit of the widths."""
+
+    __slots__ = ("_planes",)
+
+    def __init__(self, fn: Func, file: int) -> None:
+        planes: list[bytearray] = []
+        size = (len(fn.vkind) + 7) >> 3
+        for ident in range(len(fn.vkind)):
+            if fn.vkind[ident] == file:
+                width = fn.vwidth[ident]
+                while width >> len(planes):
+                    planes.append(bytearray(size))
+                for k in range(width.bit_length()):
+                    if width >> k & 1:
+                        planes[k][ident >> 3] |= 1 << (ident & 7)
+        self._planes: Final[list[int]] = [int.from_bytes(p, "little") for p in planes]
+        """Plane k: the registers of the file whose width has bit k."""
+
+    def count(self, mask: int) -> int:
+        """The words of the registers of the file in a set."""
+        total = 0
+        for k, plane in enumerate(self._planes):
+            total += (mask & plane).bit_count() << k
+        return total
+
+
+@final
 class Liveness:
     """Live-in and live-out sets by block id."""
 
-    __slots__ = ("live_in", "live_out", "phi_out")
+    __slots__ = ("_words", "live_in", "live_out", "phi_out")
 
     def __init__(self, size: int) -> None:
+        self._words: Final[dict[int, WordCounts]] = {}
         self.live_in: Final[list[int]] = [0] * size
         self.live_out: Final[list[int]] = [0] * size
         """Includes what the successors' phis read along the edges."""
         self.phi_out: Final[list[int]] = [0] * size
         """The part of live_out that successors' phis read."""
+
+    def words(self, fn: Func, file: int) -> WordCounts:
+        """What counts the words of a file in these sets; made when it is first asked for."""
+        counts = self._words.get(file)
+        if counts is None:
+            counts = self._words[file] = WordCounts(fn, file)
+        return counts
 
     def before(self, b: Block) -> list[int]:
         """For each instruction of a block, the set live just before it (for a phi: its block's live-in and results)."""
@@ -99,20 +142,28 @@ def liveness(fn: Func) -> Liveness:
     gen = [0] * size
     kill = [0] * size
     for b in order:
-        g = 0
-        k = 0
+        read: set[int] = set()
+        written: set[int] = set()
         phi_defs = 0
         for inst in reversed(b.insts):
-            d = def_mask(inst)
             if inst.op is OP_PHI:
-                phi_defs |= d
+                phi_defs |= def_mask(inst)
                 for i, o in enumerate(inst.src):
                     lv.phi_out[b.preds[i].id] |= reg_bit(o)
                 continue
-            g = (g & ~d) | use_mask(inst)
-            k |= d
-        gen[b.id] = g & ~phi_defs
-        kill[b.id] = k | phi_defs
+            for o in inst.dst:
+                if o >= FIRST_VREG:
+                    written.add(o >> PAYLOAD_SHIFT)
+                    read.discard(o >> PAYLOAD_SHIFT)
+            for o in inst.src:
+                if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+                    read.add(o >> PAYLOAD_SHIFT)
+            if inst.guard >= FIRST_VREG:
+                read.add(inst.guard >> PAYLOAD_SHIFT)
+            if inst.old >= FIRST_VREG and inst.old & KIND_MASK <= K_B:
+                read.add(inst.old >> PAYLOAD_SHIFT)
+        gen[b.id] = _set_of(read) & ~phi_defs
+        kill[b.id] = _set_of(written) | phi_defs
     live_in = lv.live_in
     live_out = lv.live_out
     queued = bytearray(b"\1" * size)

@@ -68,13 +68,12 @@ class Inst:
         self.loc: int = loc
         self.uid: int = uid
 
-    def uses(self) -> Iterator[Opnd]:
-        """Every operand the instruction reads: sources, guard, old value."""
-        yield from self.src
-        if self.guard != PT:
-            yield self.guard
-        if self.old != K_NONE:
-            yield self.old
+    def uses(self) -> list[Opnd]:
+        """Every operand the instruction reads: sources, guard, old value.  The list is for reading only."""
+        # Most instructions have sources alone: no list is made for them.
+        if self.guard == PT:
+            return self.src if self.old == K_NONE else [*self.src, self.old]
+        return [*self.src, self.guard] if self.old == K_NONE else [*self.src, self.guard, self.old]
 
     def is_terminator(self) -> bool:
         """True if control may leave the block here (a guarded EXIT or RET does not end a block)."""

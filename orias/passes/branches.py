@@ -80,9 +80,13 @@ def label_targets(fn: Func) -> set[int]:
 def _skip_empty(fn: Func) -> bool:
     """Edges into an empty block go to its successor."""
     changed = False
-    keep = label_targets(fn)
+    keep: set[int] | None = None
     for b in fn.blocks[1:]:
-        if b.insts or len(b.succs) != 1 or b.succs[0] is b or b.id in keep:
+        if b.insts or len(b.succs) != 1 or b.succs[0] is b:
+            continue
+        if keep is None:
+            keep = label_targets(fn)
+        if b.id in keep:
             continue
         target = b.succs[0]
         for p in list(b.preds):
@@ -113,16 +117,18 @@ def _has_phi(b: Block) -> bool:
 def _merge_chains(fn: Func) -> bool:
     """A block whose only successor has no other predecessor is merged with it."""
     changed = False
-    keep = label_targets(fn)
+    keep: set[int] | None = None
     gone: set[Block] = set()
     for b in fn.blocks:
         if b in gone:
             continue
         while len(b.succs) == 1:
             s = b.succs[0]
-            if s is b or len(s.preds) != 1 or s is fn.blocks[0] or s.id in keep or b.terminator() is not None:
+            if s is b or len(s.preds) != 1 or s is fn.blocks[0] or b.terminator() is not None or s.cold != b.cold:
                 break
-            if s.cold != b.cold:
+            if keep is None:
+                keep = label_targets(fn)
+            if s.id in keep:
                 break
             insts: list[Inst] = []
             for inst in s.insts:

@@ -1,7 +1,7 @@
 """Dead code elimination (OriPerformLiveDead, EarlyOriSimpleLiveDead): drop what has no effect and no reader."""
 
 from orias.isa.op import F_ATOMIC, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VREG, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
+from orias.isa.operand import FIRST_VREG, K_B, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC, taking_part
 
@@ -44,7 +44,7 @@ def eliminate_dead(fn: Func) -> bool:
             for d in inst.dst:
                 if d >= FIRST_VREG:
                     defs[d >> PAYLOAD_SHIFT] = inst
-            if needed(inst) or (named and _is_named(inst, named)):
+            if inst.op.flags & _KEEP or needed(inst) or (named and _is_named(inst, named)):
                 work.append(inst)
                 if inst.op is WARPSYNC and not (meeting and meeting[-1] is b):
                     meeting.append(b)
@@ -52,12 +52,7 @@ def eliminate_dead(fn: Func) -> bool:
     marked: set[int] = {i.uid for i in work}
     while work:
         inst = work.pop()
-        operands = list(inst.src)
-        if inst.guard != PT:
-            operands.append(inst.guard)
-        if inst.old != K_NONE:
-            operands.append(inst.old)
-        for s in operands:
+        for s in inst.uses():
             if s < FIRST_VREG or s & KIND_MASK > K_B:
                 continue
             ident = s >> PAYLOAD_SHIFT
@@ -90,8 +85,7 @@ def _drop_unread_results(fn: Func, live: bytearray) -> None:
     for b in fn.blocks:
         for inst in b.insts:
             dst = inst.dst
-            for k in range(len(dst)):
-                d = dst[k]
+            for k, d in enumerate(dst):
                 if d >= FIRST_VREG and not live[d >> PAYLOAD_SHIFT] and not fn.names.get(d >> PAYLOAD_SHIFT):
                     if in_file(d, K_R):
                         if inst.op.flags & F_ATOMIC:

@@ -17,9 +17,12 @@ _SEL: Final = op("SEL")
 
 def fold_guarded_copies(fn: Func) -> bool:
     """Fold what can be folded; True if anything changed."""
+    blocks = [b for b in fn.blocks if any(_may_fold(i) for i in b.insts)]
+    if not blocks:
+        return False
     values = Values(fn)
     changed = False
-    for b in fn.blocks:
+    for b in blocks:
         position = {i.uid: k for k, i in enumerate(b.insts)}
         dead: set[int] = set()
         for k, inst in enumerate(b.insts):
@@ -41,6 +44,10 @@ def fold_guarded_copies(fn: Func) -> bool:
         if dead:
             b.insts = [i for i in b.insts if i.uid not in dead]
     return changed
+
+
+def _may_fold(inst: Inst) -> bool:
+    return inst.op is _SEL or (inst.op is OP_COPY and inst.guard != PT)
 
 
 def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:

@@ -8,7 +8,7 @@ or from values that are live there anyway, its computation moves after the block
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
-from orias.analysis.liveness import Liveness, def_mask, liveness, reg_bit, use_mask
+from orias.analysis.liveness import Liveness, WordCounts, def_mask, liveness, reg_bit, use_mask
 from orias.isa.op import F_CALL, F_CONSTMEM, F_CONVERGENT, F_FENCE, F_PSEUDO, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import (
     K_CONST,
@@ -42,9 +42,9 @@ def relieve_peaks(fn: Func) -> bool:
     done: set[int] = set()
     if find_loops(fn, dominators(fn)).irreducible:
         return False
+    lv = liveness(fn)
+    needs = words_needed(fn, lv)
     for _ in range(fn.knobs.remat_peaks):
-        lv = liveness(fn)
-        needs = words_needed(fn, lv)
         top = max(needs.values())
         left = [
             b for b in fn.blocks if b.id not in done and needs[b.id] > max(FREE_WORDS, top - fn.knobs.remat_peak_slack)
@@ -53,7 +53,10 @@ def relieve_peaks(fn: Func) -> bool:
             break
         peak = max(left, key=lambda b: needs[b.id])
         done.add(peak.id)
-        changed = _Peak(fn, peak, lv).run() or changed
+        if _Peak(fn, peak, lv).run():
+            changed = True
+            lv = liveness(fn)
+            needs = words_needed(fn, lv)
     return changed
 
 
@@ -76,36 +79,26 @@ def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
         for inst in fn.insts():
             if inst.op is OP_COPY and _is_free(inst):
                 constants |= reg_bit(inst.dst[0])
-    return {b.id: _most_words(fn, b, lv, constants) for b in fn.blocks}
+    words = lv.words(fn, K_R)
+    return {b.id: _most_words(fn, b, lv, constants, words) for b in fn.blocks}
 
 
-def _most_words(fn: Func, b: Block, lv: Liveness, constants: int) -> int:
+def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCounts) -> int:
     live = lv.live_out[b.id]
-    now = top = _words(fn, live)
+    now = top = words.count(live)
     for inst in reversed(b.insts):
         if inst.op is OP_PHI:
             break
         gone = def_mask(inst) & live
         live ^= gone
         if inst.op.flags & F_CALL and inst.uid in fn.calls:
-            top = max(top, _words(fn, live & ~constants) + fn.calls[inst.uid].clobber_r.bit_count())
+            top = max(top, words.count(live & ~constants) + fn.calls[inst.uid].clobber_r.bit_count())
         born = use_mask(inst) & ~live
         live |= born
         if gone or born:
-            now += _words(fn, born) - _words(fn, gone)
+            now += words.count(born) - words.count(gone)
             top = max(top, now)
     return top
-
-
-def _words(fn: Func, mask: int) -> int:
-    total = 0
-    while mask:
-        low = mask & -mask
-        ident = low.bit_length() - 1
-        if fn.vkind[ident] == K_R:
-            total += fn.vwidth[ident]
-        mask ^= low
-    return total
 
 
 @final

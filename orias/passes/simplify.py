@@ -221,9 +221,8 @@ def _forwardable(cx: Cx, inst: Inst) -> bool:
 def _substitute(cx: Cx, inst: Inst) -> None:
     src = inst.src
     repl = cx.repl
-    wide: list[int] = []
-    for k in range(len(src)):
-        o = src[k]
+    wide: list[int] | None = None
+    for k, o in enumerate(src):
         if o >= FIRST_VREG and o & KIND_MASK <= K_B:
             if not o & LANE_MASK and o >> PAYLOAD_SHIFT not in repl:
                 # Most operands: nothing better is known (the helpers' calls are written out for them).
@@ -233,11 +232,12 @@ def _substitute(cx: Cx, inst: Inst) -> None:
                 _recount(cx, o, n)
                 src[k] = n
                 if inst.op is OP_PACK and is_imm(n) and part_width(cx.fn, o, inst) == 2:
-                    wide.append(k)
-    for k in reversed(wide):
-        # Later one could not tell how many words this constant stands for.
-        v = imm_value(src[k])
-        src[k : k + 1] = [imm(v), imm64(v >> 32)]
+                    wide = [k] if wide is None else [*wide, k]
+    if wide is not None:
+        for k in reversed(wide):
+            # Later one could not tell how many words this constant stands for.
+            v = imm_value(src[k])
+            src[k : k + 1] = [imm(v), imm64(v >> 32)]
     g = inst.guard
     if g >= FIRST_VREG:
         n = resolve(cx, g, inst)
@@ -517,6 +517,14 @@ RULES["pack"] = _pack
 
 def _substitute_phis(cx: Cx) -> None:
     """Back-edge operands of phis, and any use that stands before its definition in block order."""
+    uses = cx.values.uses
+    left = {v for v in cx.repl if uses[v] > 0}
     for block in cx.fn.blocks:
         for inst in block.insts:
-            _substitute(cx, inst)
+            for o in inst.src:
+                if o & LANE_MASK or o >> PAYLOAD_SHIFT in left:
+                    _substitute(cx, inst)
+                    break
+            else:
+                if inst.guard >> PAYLOAD_SHIFT in left or inst.old >> PAYLOAD_SHIFT in left:
+                    _substitute(cx, inst)

@@ -15,6 +15,7 @@ from orias.isa.isa_table import IsaTable, load
 from orias.isa.op import F_CALL, F_PSEUDO, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
+    FIRST_VREG,
     K_CONST,
     K_IMM,
     K_NONE,
@@ -23,6 +24,7 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
+    KIND_MASK,
     PT,
     RZ,
     UPT,
@@ -508,7 +510,8 @@ class _Chains:
 
 def _is_value(o: Opnd) -> bool:
     """True for a virtual vector register or predicate."""
-    return kind_of(o) in (K_R, K_P) and is_vreg(o)
+    # Operand tests are written out here: every operand of every instruction is asked about.
+    return o >= FIRST_VREG and o & KIND_MASK in (K_R, K_P)
 
 
 def _is_constant(inst: Inst) -> bool:

@@ -90,23 +90,19 @@ def fixed_occupancy(rg: Ranges, file: int) -> Occupancy:
     return occ
 
 
-def allocate(classes: Classes) -> Assignment:
-    """Choose a register for every class (``Cls.slot``); classes that find none are in ``failed``."""
-    result = Assignment()
-    by_file: dict[int, list[Cls]] = {f: [] for f in FILES}
-    for c in classes.all():
-        by_file[c.file].append(c)
-    for file in FILES:
-        todo = by_file[file]
-        if todo:
-            todo.sort(key=usual_order)
-            failed: list[Cls] = []
-            for roomy in _ROOMY if classes.rg.fn.names else _ROOMY[:1]:
-                failed = attempt(classes, file, todo, result, True, roomy=roomy)
-                if result.highest[file] < _THREADS_FIT - 1:
-                    break
-            result.failed.extend(failed)
-    return result
+def allocate(classes: Classes, file: int, result: Assignment) -> bool:
+    """Choose a register for every class of a file (``Cls.slot``); if some find none, add them to ``failed`` and return False."""
+    todo = [c for c in classes.all() if c.file == file]
+    if not todo:
+        return True
+    todo.sort(key=usual_order)
+    failed: list[Cls] = []
+    for roomy in _ROOMY if classes.rg.fn.names else _ROOMY[:1]:
+        failed = attempt(classes, file, todo, result, True, roomy=roomy)
+        if result.highest[file] < _THREADS_FIT - 1:
+            break
+    result.failed.extend(failed)
+    return not failed
 
 
 def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:

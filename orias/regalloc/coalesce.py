@@ -13,7 +13,9 @@ from orias.diag import Unsupported
 from orias.isa.gmma_forms import ACCUMULATOR_ALIGN, FIRST_REGISTER
 from orias.isa.operand import (
     FIRST_VIRTUAL,
+    FIRST_VREG,
     K_NONE,
+    PAYLOAD_SHIFT,
     PT,
     Opnd,
     has_modifiers,
@@ -153,8 +155,9 @@ class Classes:
         for point, inst in enumerate(rg.insts):
             if inst is not None:
                 for o in inst.dst:
-                    if is_vreg(o):
-                        for w in rg.words(o):
+                    if o >= FIRST_VREG:
+                        v = o >> PAYLOAD_SHIFT
+                        for w in range(rg.wbase[v], rg.wbase[v + 1]):
                             if w in wanted:
                                 self.defs.setdefault(w, []).append(point)
 
@@ -207,9 +210,10 @@ class Classes:
         if self.listed is not None:
             return self.listed
         out: list[Cls] = []
+        segs = self.rg.segs
+        wbase = self.rg.wbase
         for v in range(FIRST_VIRTUAL, len(self.of)):
-            base = self.rg.wbase[v]
-            if any(self.rg.segs[base + k] for k in range(self.rg.fn.vwidth[v])):
+            if any(segs[wbase[v] : wbase[v + 1]]):
                 c = self.cls(v)
                 if c.members[0][0] == v:
                     out.append(c)
@@ -334,8 +338,8 @@ def _values(rg: Ranges) -> list[int]:
     for b in rg.order:
         for inst in b.insts:
             for o in inst.dst:
-                if is_vreg(o):
-                    v = vreg(o)
+                if o >= FIRST_VREG:
+                    v = o >> PAYLOAD_SHIFT
                     if defs[v] < 2:
                         defs[v] += 1
     for b in rg.order:

@@ -10,7 +10,7 @@ from collections.abc import Container
 from typing import Final, final
 
 from orias.isa.op import F_WGMMA
-from orias.isa.operand import K_R, PT, in_file, is_vreg, reg_id, vreg
+from orias.isa.operand import FIRST_VREG, K_R, KIND_MASK, PAYLOAD_SHIFT, Opnd, in_file, is_vreg, reg_id, vreg
 from orias.regalloc.allocate import clobber_mask
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
@@ -75,24 +75,27 @@ class Candidate:
         self.stubs: set[int] = set()
 
 
-def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list[Candidate]:
-    """The classes that may be spilled: all except those that consist of spill temporaries.
+def candidates(classes: Classes, file: int, temps: set[int], cheap: Container[Cls]) -> list[Candidate]:
+    """The classes of a file that may be spilled: all except those that consist of spill temporaries.
 
     Classes in `cheap` need no memory.
     """
     rg = classes.rg
+    fn = rg.fn
     table: dict[Cls, Candidate] = {}
-    bits = rg.fn.knobs.loop_weight_bits
     for point, inst in enumerate(rg.insts):
         if inst is None:
             continue
-        weight = 4 << min(bits * rg.depth[point], 30)
+        weight = 4 << min(fn.knobs.loop_weight_bits * rg.depth[point], 30)
+        # Operand tests are inlined here: calls would cost plain Python more than the work between them.
         for o in inst.dst:
-            _count(classes, o, weight, point, table)
+            if o >= FIRST_VREG and o & KIND_MASK == file:
+                _count(classes, o, weight, point, table)
         # A reload is just before the instruction, where the values live after the previous instruction are live.
         for o in inst.src:
-            _count(classes, o, weight, point - 1, table)
-        if inst.guard != PT:
+            if o >= FIRST_VREG and o & KIND_MASK == file:
+                _count(classes, o, weight, point - 1, table)
+        if inst.guard >= FIRST_VREG and inst.guard & KIND_MASK == file:
             _count(classes, inst.guard, weight, point - 1, table)
     for inst in rg.insts:
         # Accumulators are never spilled: operations on them are pending most of the time.
@@ -106,20 +109,19 @@ def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list
             table.pop(c, None)
     for c, x in table.items():
         if c in cheap:
-            x.cost = max(1, x.cost // rg.fn.knobs.reg_alloc_remat_gain)
+            x.cost = max(1, x.cost // fn.knobs.reg_alloc_remat_gain)
     return list(table.values())
 
 
-def _count(classes: Classes, o: int, weight: int, point: int, table: dict[Cls, Candidate]) -> None:
-    if is_vreg(o):
-        c = classes.of[vreg(o)]
-        if c is not None:
-            x = table.get(c)
-            if x is None:
-                x = Candidate(c)
-                table[c] = x
-            x.cost += weight
-            x.stubs.add(point)
+def _count(classes: Classes, o: Opnd, weight: int, point: int, table: dict[Cls, Candidate]) -> None:
+    """Count a reference to a virtual register."""
+    c = classes.of[o >> PAYLOAD_SHIFT]
+    if c is not None:
+        x = table.get(c)
+        if x is None:
+            x = table[c] = Candidate(c)
+        x.cost += weight
+        x.stubs.add(point)
 
 
 @final
@@ -179,8 +181,7 @@ class _Crowd:
 
 
 def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
-    """Classes of the file to spill so that no point lacks registers, as far as possible."""
-    pool = [x for x in pool if x.cls.file == pressure.file]
+    """Classes of `pool`, which are of the file, to spill so that no point lacks registers, as far as possible."""
     crowd = _Crowd(pressure.excess, max(1024, pressure.budget // (1 + len(pool))))
     heap: list[tuple[float, int, Candidate, list[int]]] = []
     serial = 0

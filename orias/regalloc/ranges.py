@@ -128,6 +128,11 @@ def _build(rg: Ranges) -> None:
         for inst in b.insts:
             for o in inst.src:
                 if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+                    v = o >> PAYLOAD_SHIFT
+                    if vwidth[v] == 1:
+                        if wbase[v] not in kill:
+                            gen.add(wbase[v])
+                        continue
                     for w in rg.words(o):
                         if w not in kill:
                             gen.add(w)
@@ -382,6 +387,13 @@ def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
                 rg.clobbers.append((point, inst))
             for o in inst.src:
                 if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+                    v = o >> PAYLOAD_SHIFT
+                    if vwidth[v] == 1:
+                        w = wbase[v]
+                        if w not in live:
+                            live.add(w)
+                            end_of[w] = point
+                        continue
                     for w in rg.words(o):
                         if w not in live:
                             live.add(w)

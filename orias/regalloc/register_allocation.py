@@ -13,11 +13,12 @@ from orias.regalloc.accumulator_registers import tie_accumulators
 from orias.regalloc.allocate import Assignment, allocate, allocate_again, clobber_mask
 from orias.regalloc.call_registers import expand_calls
 from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
+from orias.regalloc.files import FILES
 from orias.regalloc.frame import finish_frame
 from orias.regalloc.locate import locate
 from orias.regalloc.pack import pack_registers
 from orias.regalloc.physical import Trace, expand
-from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims, room_left
+from orias.regalloc.pressure import Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.register_decision import Peak, register_decision
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
@@ -114,33 +115,39 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
     # Penalties record where an attempt failed although enough registers were free: file -> uid of an instruction ->
     # words.
     penalty: dict[int, dict[int, int]] = {}
+    classes = _tied_classes(fn)
     if fn.calls:
-        classes = _tied_classes(fn)
-        constants = across_calls(classes)
+        makers = rematerialisable(classes, state)
+        constants = across_calls(classes, makers)
         if constants:
-            spill(classes, constants, state, [])
+            spill(classes, constants, state, [], makers)
+            classes = _tied_classes(fn)
     for _ in range(fn.knobs.reg_alloc_max_spill_rounds):
-        classes = _tied_classes(fn)
-        result = allocate(classes)
-        if not result.failed:
+        result = Assignment()
+        lacking = [file for file in FILES if file != K_R and not allocate(classes, file, result)]
+        if not lacking and allocate(classes, K_R, result):
             pack_registers(classes, result)
             return classes, result
-        pool = candidates(classes, state.temps, rematerialisable(classes, state))
+        makers = rematerialisable(classes, state)
         victims: list[Cls] = []
+        for file in lacking:
+            victims.extend(_victims(classes, file, result, state.temps, makers, penalty)[0])
+        # Values of other files that are spilled move to R, in another round.  In this one R needs no attempt: it fails
+        # for certain where there are more words than registers.
+        if victims:
+            crowded = max(Pressure(classes, K_R, None).excess) > 0
+        else:
+            crowded = not lacking or not allocate(classes, K_R, result)
         room: list[int] = []
-        for file in sorted({c.file for c in result.failed}):
-            # Spilled values of other files may move to R: R is handled only when no other file lacks registers.
-            if file == K_R and victims:
-                continue
-            chosen, pressure = _victims(classes, file, result, pool, penalty.setdefault(file, {}))
-            victims.extend(chosen)
-            if file == K_R and chosen:
-                room = room_left(pressure, chosen, pool)
-        if not result.failed:
-            return classes, result
+        if crowded:
+            chosen, room = _victims(classes, K_R, result, state.temps, makers, penalty)
+            victims[:0] = chosen
         if not victims:
-            break
-        spill(classes, victims, state, room)
+            if result.failed:
+                break
+            return classes, result
+        spill(classes, victims, state, room, makers)
+        classes = _tied_classes(fn)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
     raise OutOfRegisters(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
 
@@ -162,26 +169,35 @@ def _tied_classes(fn: Func) -> Classes:
 
 
 def _victims(
-    classes: Classes, file: int, result: Assignment, pool: list[Candidate], penalty: dict[int, int]
-) -> tuple[list[Cls], Pressure]:
-    """Classes to spill for the failures in one file, and the pressure that they relieve.
+    classes: Classes,
+    file: int,
+    result: Assignment,
+    temps: set[int],
+    makers: dict[Cls, Inst],
+    penalties: dict[int, dict[int, int]],
+) -> tuple[list[Cls], list[int]]:
+    """Classes to spill for the failures in one file, and the R registers then free at each point (for the file R only).
 
     The list is empty if another order of allocation succeeds.
     """
     rg = classes.rg
+    penalty = penalties.setdefault(file, {})
+    pool = candidates(classes, file, temps, makers)
     pressure = Pressure(classes, file, _spread(rg, penalty))
     victims = choose_victims(pressure, pool)
-    if victims or allocate_again(classes, file, result):
-        return victims, pressure
-    # Enough registers are free at every point but not adjacent ones: reduce the registers by one where the failures
-    # are.
-    failed = [c for c in result.failed if c.file == file]
-    for p in {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}:
-        inst = rg.insts[p]
-        if inst is not None:
-            penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
-    pressure = Pressure(classes, file, _spread(rg, penalty))
-    return choose_victims(pressure, pool), pressure
+    if not victims:
+        if allocate_again(classes, file, result):
+            return victims, []
+        # Enough registers are free at every point but not adjacent ones: reduce the registers by one where the
+        # failures are.
+        failed = [c for c in result.failed if c.file == file]
+        for p in {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}:
+            inst = rg.insts[p]
+            if inst is not None:
+                penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
+        pressure = Pressure(classes, file, _spread(rg, penalty))
+        victims = choose_victims(pressure, pool)
+    return victims, room_left(pressure, victims, pool) if file == K_R and victims else []
 
 
 def _spread(rg: Ranges, penalty: dict[int, int]) -> list[int] | None:

@@ -9,6 +9,7 @@ from typing import Final, final
 
 from orias.isa.op import F_CALL, F_CONSTMEM, F_SIDE, F_SPECIAL, F_TIED, Op
 from orias.isa.operand import (
+    FIRST_VREG,
     INV,
     K_B,
     K_CONST,
@@ -20,6 +21,8 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
     PT,
     RZ,
     UPT,
@@ -128,8 +131,8 @@ def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
         if inst is None:
             continue
         for o in inst.dst:
-            if is_vreg(o):
-                v = vreg(o)
+            if o >= FIRST_VREG:
+                v = o >> PAYLOAD_SHIFT
                 counts[v] = counts.get(v, 0) + 1
                 if len(inst.dst) == 1 and inst.guard == PT and (_remakes(inst) or inst.uid in state.uids):
                     maker[v] = inst
@@ -142,11 +145,11 @@ def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
     return out
 
 
-def across_calls(classes: Classes) -> list[Cls]:
+def across_calls(classes: Classes, makers: dict[Cls, Inst]) -> list[Cls]:
     """Constants that are live across a call: like ptxas, the code reads them again after the call.
 
     Source: ``docs/facts/register-allocation.md``, "Parameters across calls" (sm_90 and later; an own choice for earlier
-    targets).
+    targets).  `makers`: what :func:`rematerialisable` found.
     """
     rg = classes.rg
     points = [p for p, _ in rg.clobbers]
@@ -154,7 +157,7 @@ def across_calls(classes: Classes) -> list[Cls]:
         return []
     changing = [p for p, inst in rg.clobbers if rg.fn.changes_uniform(inst)]
     out: list[Cls] = []
-    for c, maker in rematerialisable(classes, SpillState()).items():
+    for c, maker in makers.items():
         if maker.op.flags & F_SPECIAL:
             continue
         lost = changing if c.file == K_UR else points
@@ -175,13 +178,13 @@ def _remakes(inst: Inst) -> bool:
     return False
 
 
-def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
+def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[int], makers: dict[Cls, Inst]) -> None:
     """Rewrite the function so that the classes in `victims` need registers only at their references.
 
     `room`: number of R registers that are free at each point without the victims (empty: unknown).  Where enough are
-    free all the way between two references, they share one load.
+    free all the way between two references, they share one load.  `makers`: what :func:`rematerialisable` found.
     """
-    _Spiller(classes, victims, state, room).run()
+    _Spiller(classes, victims, state, room, makers).run()
     _sweep(classes.rg.fn, state)
 
 
@@ -190,12 +193,17 @@ def _sweep(fn: Func, state: SpillState) -> None:
     while True:
         loaded: set[int] = set()
         read: set[int] = set()
-        for inst in fn.insts():
-            for o in inst.uses():
-                if is_vreg(o):
-                    read.add(vreg(o))
-            if inst.uid in state.uids and inst.op in LOCAL_LOADS:
-                loaded.update(_spill_words(inst))
+        for b in fn.blocks:
+            for inst in b.insts:
+                for o in inst.src:
+                    if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+                        read.add(o >> PAYLOAD_SHIFT)
+                if inst.guard >= FIRST_VREG:
+                    read.add(inst.guard >> PAYLOAD_SHIFT)
+                if is_vreg(inst.old):
+                    read.add(vreg(inst.old))
+                if inst.uid in state.uids and inst.op in LOCAL_LOADS:
+                    loaded.update(_spill_words(inst))
         swept = False
         for b in fn.blocks:
             kept = [i for i in b.insts if not _useless(i, state, loaded, read)]
@@ -238,9 +246,11 @@ def spill_decision(classes: Classes, c: Cls, remade: bool, uids: set[int]) -> De
 
 @final
 class _Spiller:
-    __slots__ = ("classes", "ends", "fn", "homes", "out", "paid", "point", "recent", "room", "state")
+    __slots__ = ("classes", "ends", "fn", "gone", "homes", "out", "paid", "point", "recent", "room", "state")
 
-    def __init__(self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
+    def __init__(
+        self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int], makers: dict[Cls, Inst]
+    ) -> None:
         self.classes: Final[Classes] = classes
         self.fn: Final[Func] = classes.rg.fn
         self.state: Final[SpillState] = state
@@ -254,8 +264,9 @@ class _Spiller:
         """The same at the end of each block, by block id."""
         self.paid: set[tuple[Opnd, tuple[int, int]]] = set()
         """(register, span) pairs that are already subtracted from ``room``."""
-        makers = rematerialisable(classes, state)
         self.homes: dict[Cls, Home] = {}
+        self.gone: Final[set[int]] = {v for c in victims for v, _ in c.members}
+        """The virtual registers that are spilled."""
         for c in victims:
             h = Home(c)
             h.share = all(v not in state.shared and v not in state.temps for v, _ in c.members)
@@ -342,13 +353,16 @@ class _Spiller:
         return out
 
     def _touched(self, inst: Inst) -> bool:
+        """True if an instruction has a spilled register as result, source or guard."""
+        # Operand tests are inlined here: calls would cost plain Python more than the work between them.
+        gone = self.gone
         for o in inst.dst:
-            if self.home(o) is not None:
+            if o >= FIRST_VREG and o >> PAYLOAD_SHIFT in gone:
                 return True
         for o in inst.src:
-            if self.home(o) is not None:
+            if o >= FIRST_VREG and o & KIND_MASK <= K_B and o >> PAYLOAD_SHIFT in gone:
                 return True
-        return self.home(inst.guard) is not None
+        return inst.guard >= FIRST_VREG and inst.guard >> PAYLOAD_SHIFT in gone
 
     # --- references --------------------------------------------------------------------------------------------
 

@@ -132,10 +132,11 @@ def is_fixed_point(inst: Inst, virtual: bool) -> bool:
 def virtual_reads(inst: Inst) -> list[int]:
     """Ids of the virtual registers that an instruction reads, including old value and guard."""
     # Operand tests are inlined here: calls would cost plain Python more than the work between them.
-    out: list[int] = []
-    for o in inst.uses():
-        if o >= FIRST_VREG and o & KIND_MASK <= K_B:
-            out.append(o >> PAYLOAD_SHIFT)
+    out = [o >> PAYLOAD_SHIFT for o in inst.src if o >= FIRST_VREG and o & KIND_MASK <= K_B]
+    if inst.guard >= FIRST_VREG:
+        out.append(inst.guard >> PAYLOAD_SHIFT)
+    if inst.old >= FIRST_VREG and inst.old & KIND_MASK <= K_B:
+        out.append(inst.old >> PAYLOAD_SHIFT)
     return out
 
 

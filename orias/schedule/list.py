@@ -9,7 +9,7 @@ The exact order of ptxas is no goal (``docs/facts/scheduling.md``).
 
 from typing import Final, TypeAlias, final
 
-from orias.analysis.liveness import Liveness, liveness, members
+from orias.analysis.liveness import Liveness, WordCounts, liveness
 from orias.isa.isa_table import load
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ, F_TEXTURE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
@@ -98,7 +98,7 @@ def schedule_virtual(
         _sink_all(fn, lv, lat)
     limit = word_limit(fn, plan)
     reach = Reach()
-    meetings = _Meetings()
+    facts = _Facts(fn, lv)
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
         arrivals.enter(b)
@@ -108,7 +108,7 @@ def schedule_virtual(
         for first, last in pieces:
             piece = b.insts[first:last]
             following = _following(fn, b, last)
-            order = _Virtual(fn, b, piece, following, after[last], limit, lat, whole, meetings).run(arrivals, reach)
+            order = _Virtual(fn, b, piece, following, after[last], limit, lat, whole, facts).run(arrivals, reach)
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
     return reach
@@ -160,9 +160,8 @@ def wider_plans(fn: Func, first: Plan) -> list[Plan]:
     return [Plan(False, n) for n in sorted(set(words)) if first.words < n <= most]
 
 
-def most_live_words(fn: Func, lv: Liveness | None = None) -> int:
-    """Maximum words of R registers live at once in the present order."""
-    known = liveness(fn) if lv is None else lv
+def most_live_words(fn: Func, known: Liveness) -> int:
+    """Maximum words of R registers live at once in the present order; `known`: the function's liveness."""
     return max(_pressure(fn, b, known) for b in fn.blocks)
 
 
@@ -182,26 +181,26 @@ def _sink_all(fn: Func, lv: Liveness, lat: Latency, wanted: int = 1 << 30) -> bo
     Stops, and returns False, when it shows that a block needs more than `wanted` words.
     """
     free = _free_words(fn)
-    meetings = _Meetings()
-    if any(_words(fn, lv.live_out[b.id], K_R) > wanted for b in fn.blocks):
+    facts = _Facts(fn, lv)
+    if any(facts.words.count(lv.live_out[b.id]) > wanted for b in fn.blocks):
         return False
     needs = [_pressure(fn, b, lv) for b in fn.blocks]
     for k in sorted(range(len(needs)), key=lambda k: -needs[k]):
         if needs[k] > free:
             b = fn.blocks[k]
-            _sink(fn, b, lv, lat, meetings)
+            _sink(fn, b, lv, lat, facts)
             if _pressure(fn, b, lv) > wanted:
                 return False
     return True
 
 
-def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency, meetings: "_Meetings") -> None:
+def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency, facts: "_Facts") -> None:
     """Give the pieces of a block with high pressure an order that needs fewer registers."""
     whole = is_whole(fn, b)
     pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 2]
     after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
     for first, last in pieces:
-        node = _Virtual(fn, b, b.insts[first:last], [], after[last], 0, lat, whole, meetings)
+        node = _Virtual(fn, b, b.insts[first:last], [], after[last], 0, lat, whole, facts)
         reads = [[s for s, _ in x.reads] for x in node.nodes]
         writes = [x.writes for x in node.nodes]
         order = few_registers(Piece(fn, node.graph, reads, writes, after[last]))
@@ -258,19 +257,10 @@ def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
     return out
 
 
-def _words(fn: Func, mask: int, kind: int) -> int:
-    total = 0
-    for ident in members(mask):
-        if fn.vkind[ident] == kind:
-            total += fn.vwidth[ident]
-    return total
-
-
 def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     """Maximum words of R registers live at once in a block in its present order."""
     live = lv.live_out[b.id]
-    now = _words(fn, live, K_R)
-    top = now
+    now = top = lv.words(fn, K_R).count(live)
     for inst in reversed(b.insts):
         if inst.op is OP_PHI:
             break
@@ -321,7 +311,12 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         for k in ready[:window]:
             if held and not leads[k]:
                 continue
-            at = max(earliest[k], pipe_free.get(keys[k], 0), now)
+            at = earliest[k]
+            free = pipe_free.get(keys[k], 0)
+            if free > at:
+                at = free
+            if now > at:
+                at = now
             other = False
             if others[k] is not None and (at > now or lean > 0):
                 elsewhere = max(earliest[k], fma_free)
@@ -391,10 +386,10 @@ def _first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[
     out = [0] * len(reads)
     if pending:
         for k in range(len(reads)):
-            for r in reads[k]:
-                out[k] = max(out[k], pending.get(r, 0))
-            for w in writes[k]:
-                out[k] = max(out[k], pending.get(w, 0))
+            for registers in (reads[k], writes[k]):
+                for r in registers:
+                    if r in pending and pending[r] > out[k]:
+                        out[k] = pending[r]
     return out
 
 
@@ -487,6 +482,18 @@ class _Meetings:
 
 
 @final
+class _Facts:
+    """What the pieces of a function share: no order changes it."""
+
+    __slots__ = ("meetings", "predicates", "words")
+
+    def __init__(self, fn: Func, lv: Liveness) -> None:
+        self.meetings: Final[_Meetings] = _Meetings()
+        self.words: Final[WordCounts] = lv.words(fn, K_R)
+        self.predicates: Final[WordCounts] = lv.words(fn, K_P)
+
+
+@final
 class _Virtual:
     """The scheduler of one piece before allocation, which also limits register pressure."""
 
@@ -508,7 +515,7 @@ class _Virtual:
 
     def __init__(
         self, fn: Func, b: Block, piece: list[Inst], following: list[Inst], live_after: int, limit: int, lat: Latency,
-        whole: bool, meetings: _Meetings,
+        whole: bool, facts: _Facts,
     ) -> None:  # fmt: skip
         self.fn: Func = fn
         self.lat: Latency = lat
@@ -525,8 +532,8 @@ class _Virtual:
             for s, count in node.reads:
                 live |= 1 << s
                 self.left[s] = self.left.get(s, 0) + count
-        self.live_r: int = _words(fn, live, K_R)
-        self.live_p: int = _words(fn, live, K_P)
+        self.live_r: int = facts.words.count(live)
+        self.live_p: int = facts.predicates.count(live)
         self.present: set[int] = set()
         """Registers that placed instructions have defined."""
         self.users: dict[int, list[int]] = {}
@@ -534,10 +541,10 @@ class _Virtual:
         for k, node in enumerate(self.nodes):
             for s, _ in node.reads:
                 self.users.setdefault(s, []).append(k)
-        self.need: list[int] = self._need()
+        self.need: list[int] = self._need(facts.words)
         """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
         self.placed: bytearray = bytearray(len(piece))
-        self._keep_coalescing(b, piece, meetings)
+        self._keep_coalescing(b, piece, facts.meetings)
 
     def _keep_coalescing(self, b: Block, piece: list[Inst], meetings: _Meetings) -> None:
         """Where a value replaces another one in the same register, keep the reads of the old value before the new one.
@@ -617,11 +624,11 @@ class _Virtual:
                     p -= 1
         return r, p
 
-    def _need(self) -> list[int]:
+    def _need(self, words: WordCounts) -> list[int]:
         """Words of R registers live before each instruction of the piece in its present order."""
         fn = self.fn
         live = self.needed_after
-        now = _words(fn, live, K_R)
+        now = words.count(live)
         need = [0] * len(self.nodes)
         for k in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[k]
@@ -725,7 +732,11 @@ class _Virtual:
             ranks: list[tuple[int, int, int]] = []
             for k in ready[:window]:
                 if k <= farthest:
-                    ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
+                    at = earliest[k]
+                    free = pipe_free.get(keys[k], 0)
+                    if free > at:
+                        at = free
+                    ranks.append((at if at > now else now, -height[k], k))
             ranks.sort()
             best = self._choose(ranks, first, now + held, leads, reach)
             ready.remove(best)

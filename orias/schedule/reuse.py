@@ -28,21 +28,20 @@ def mark_reuse(fn: Func) -> None:
     for b in fn.blocks:
         insts = b.insts
         fields = [_fields(i, table, u) for i in insts]
+        written: dict[int, set[int]] = {}
         for k, inst in enumerate(insts):
             mine = fields[k]
             if not mine or not _holds(inst):
                 continue
             flags = 0
-            written = _written(inst)
             for j in range(k + 1, min(k + 1 + _REACH, len(insts))):
                 if wait_mask(insts[j].ctl):
                     break
-                for key in mine:
-                    if key in fields[j] and key >> 2 not in written:
+                for key in mine & fields[j]:
+                    if not any(key >> 2 in _written(insts[i], written) for i in range(k, j)):
                         flags |= 1 << (key & 3)
                 if not _holds(insts[j]):
                     break
-                written |= _written(insts[j])
             if flags:
                 inst.ctl = with_reuse(inst.ctl, flags)
 
@@ -51,8 +50,12 @@ def _holds(inst: Inst) -> bool:
     return inst.ctl & YIELD != 0 and stall(inst.ctl) <= 2
 
 
-def _written(inst: Inst) -> set[int]:
-    return {w >> 8 for w in accesses(inst).writes}
+def _written(inst: Inst, known: dict[int, set[int]]) -> set[int]:
+    """The units that an instruction writes; `known`: those found before, by uid."""
+    units = known.get(inst.uid)
+    if units is None:
+        units = known[inst.uid] = {w >> 8 for w in accesses(inst).writes}
+    return units
 
 
 def _fields(inst: Inst, table: IsaTable, u: Units) -> set[int]:

@@ -116,7 +116,7 @@ class _Row:
     """What the assigner knows about one instruction."""
 
     __slots__ = (
-        "access", "counts", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets", "stall", "wait",
+        "access", "asks", "counts", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets", "stall", "wait",
         "wait_all", "write", "yield_hint",
     )  # fmt: skip
 
@@ -124,6 +124,8 @@ class _Row:
         self.inst: Inst = inst
         self.access: Access = access
         self.needs: int = needs
+        self.asks: list[int] = []
+        """The units for whose pending events it waits, as keys of ``_Pending``."""
         self.write: int = -1
         self.read: int = -1
         self.late_units: list[int] = []
@@ -143,6 +145,14 @@ class _Row:
         """Cycles until its sources have been read."""
         self.guarded: bool = False
 
+    def ask(self) -> None:
+        """Note what the instruction waits for: results that it reads, results and late reads of what it writes."""
+        if takes_waits(self.inst):
+            self.asks = [r >> 8 << 1 for r in self.access.reads]
+            for w in self.access.writes:
+                u = w >> 8 << 1
+                self.asks += (u, u | 1)
+
     def look_up(self, lat: Latency) -> None:
         """Cache what the stall computation needs repeatedly."""
         o = self.inst.op
@@ -151,7 +161,7 @@ class _Row:
 
 
 _Pending = dict[int, int]
-"""Unit -> set of pending events, as a bit mask."""
+"""Twice a unit (results; odd: late reads of it) -> set of pending events, as a bit mask."""
 
 
 @final
@@ -225,6 +235,7 @@ class _Assigner:
                         if row.write >= 0:
                             self.events[row.read].pair = row.write
                             self.events[row.write].pair = row.read
+                row.ask()
                 rows.append(row)
             self.rows.append(rows)
 
@@ -278,18 +289,14 @@ class _Assigner:
         events = self.events
         for k, row in enumerate(self.rows[block]):
             wanted = 0
-            if pending and takes_waits(row.inst):
+            if pending:
                 if row.wait_all:
                     for mask in pending.values():
                         wanted |= mask
                 else:
-                    for r in row.access.reads:
-                        mask = pending.get(r >> 8 << 1, 0)
-                        if mask:
-                            wanted |= mask
-                    for w in row.access.writes:
-                        u = w >> 8 << 1
-                        wanted |= pending.get(u, 0) | pending.get(u | 1, 0)
+                    for u in row.asks:
+                        if u in pending:
+                            wanted |= pending[u]
                     if row.inst.op.flags & F_PARTIAL:
                         # The rest of the result is older, but arrives before this part of it.
                         wanted &= ~self.awaited

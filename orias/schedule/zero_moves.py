@@ -51,14 +51,19 @@ def _written(fn: Func, inst: Inst) -> int:
 def _drop(fn: Func) -> None:
     gen: dict[int, int] = {}
     kill: dict[int, int] = {}
+    steps: dict[int, list[tuple[int, int]]] = {}
+    """Of each instruction of a block: the register that it clears, or -1, and the mask of those that it may change."""
     for b in fn.blocks:
         zero = changed = 0
+        step = steps[b.id] = []
         for inst in b.insts:
             register = _clears(inst)
             if register >= 0:
                 zero |= 1 << register
+                step.append((register, 0))
                 continue
             mask = _written(fn, inst)
+            step.append((-1, mask))
             zero &= ~mask
             changed |= mask
         gen[b.id], kill[b.id] = zero, changed
@@ -75,10 +80,9 @@ def _drop(fn: Func) -> None:
     for b in fn.blocks:
         known = _entry(b, at_end, b is fn.blocks[0])
         kept: list[Inst] = []
-        for inst in b.insts:
-            register = _clears(inst)
+        for inst, (register, mask) in zip(b.insts, steps[b.id], strict=True):
             if register < 0:
-                known &= ~_written(fn, inst)
+                known &= ~mask
             elif known >> register & 1:
                 continue
             else:

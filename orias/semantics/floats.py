@@ -12,8 +12,11 @@ from orias.isa.op import Op
 from orias.isa.operand import (
     ABS,
     INV,
+    K_IMM,
     K_P,
     K_R,
+    KIND_MASK,
+    LANE_MASK,
     NEG,
     S_H0,
     S_H0_H0,
@@ -21,9 +24,7 @@ from orias.isa.operand import (
     S_H1_H1,
     S_NONE,
     Opnd,
-    has_lane,
     imm_value,
-    in_file,
     is_imm,
     is_true_pred,
     is_zero_reg,
@@ -47,9 +48,13 @@ Values = list[int] | None
 
 def is_constant(o: Opnd) -> bool:
     """True for an operand that :func:`evaluate` can read."""
-    if is_imm(o):
+    # Operand tests are inlined here: every source of every operation that may fold is asked about.
+    kind = o & KIND_MASK
+    if kind == K_IMM:
         return True
-    return not has_lane(o) and ((in_file(o, K_R) and is_zero_reg(o)) or (in_file(o, K_P) and is_true_pred(o)))
+    if o & LANE_MASK:
+        return False
+    return is_zero_reg(o) if kind == K_R else kind == K_P and is_true_pred(o)
 
 
 def evaluate(op: Op, src: list[Opnd]) -> Values:

@@ -229,6 +229,7 @@ class Latency:
         "_late_wide_addend",
         "_name",
         "_overwrites",
+        "_overwrite",
         "_own",
         "_pairs",
         "_sources",
@@ -257,6 +258,7 @@ class Latency:
         self._name: dict[int, str] = {}
         self._cache: dict[tuple[int, int, int, int], int] = {}
         self._own: dict[tuple[int, int], int] = {}
+        self._overwrite: dict[tuple[int, int, int], int] = {}
 
     def _table(self, kind: int) -> _Table:
         found = self._tables.get(kind)
@@ -364,7 +366,17 @@ class Latency:
         ptxas always leaves as many cycles as a read of the register by the second operation would need (13.0.88, 14,000
         pairs of arithmetic operations).
         """
-        if unit >= B_BASE or self.op_class(first) == "GMMA":
+        if unit >= B_BASE:
+            return 1
+        kind = kind_of(unit, 0)
+        key = (first.ident, second.ident, kind)
+        n = self._overwrite.get(key)
+        if n is None:
+            n = self._overwrite[key] = self._waw(first, second, unit, kind)
+        return n
+
+    def _waw(self, first: Op, second: Op, unit: int, kind: int) -> int:
+        if self.op_class(first) == "GMMA":
             # A warpgroup operation that still writes needs a wait, not a distance.
             return 1
         n = self.settle(first, unit)
@@ -373,7 +385,6 @@ class Latency:
         if second.base == "CS2R":
             # ptxas leaves 6 to 14 cycles, with few samples: no measurement shows that the result of CS2R lands later.
             return max(n, _BEFORE_CS2R)
-        kind = kind_of(unit, 0)
         if self._full_latency_overwrites and kind == GPR:
             return max(n, self._raw(first, 1, second, GPR, False))
         return self._overwritten(kind).sure(base_class(first, self.units), base_class(second, self.units)) or n

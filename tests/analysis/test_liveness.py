@@ -3,8 +3,8 @@ import random
 import pytest
 
 from orias.analysis.cfg import remove_unreachable
-from orias.analysis.liveness import def_mask, liveness, use_mask
-from orias.isa.operand import K_P, K_R, PT, payload
+from orias.analysis.liveness import WordCounts, def_mask, liveness, use_mask
+from orias.isa.operand import K_P, K_R, PT, in_file, payload, vreg
 from orias.ori.builder import Builder
 from orias.ori.ir import Func
 from orias.target.profile import target
@@ -79,3 +79,16 @@ def _reaches_use(block, k: int, bit: int) -> bool:  # type: ignore[no-untyped-de
                     seen.add(s.id)
                     work.append((s, 0))
     return False
+
+
+def test_words_of_sets() -> None:
+    rng = random.Random("words")
+    fn = Func("f", target("sm_80"))
+    registers = [fn.new_vreg(rng.choice((K_R, K_P)), rng.choice((1, 1, 1, 2, 4, 7, 128))) for _ in range(300)]
+    words = {file: WordCounts(fn, file) for file in (K_R, K_P)}
+    for _ in range(50):
+        some = rng.sample(registers, rng.randrange(len(registers)))
+        mask = sum(1 << vreg(o) for o in some)
+        for file, counts in words.items():
+            assert counts.count(mask) == sum(fn.width(o) for o in some if in_file(o, file))
+    assert words[K_R].count(0) == 0

@@ -4,9 +4,9 @@ import random
 
 from orias.isa.operand import K_R
 from orias.ori.text import parse
-from orias.regalloc.allocate import allocate
+from orias.regalloc.allocate import Assignment, allocate
 from orias.regalloc.coalesce import coalesce
-from orias.regalloc.files import usable
+from orias.regalloc.files import FILES, usable
 from orias.regalloc.pack import pack_registers
 from orias.regalloc.pressure import Pressure
 from orias.regalloc.ranges import Ranges
@@ -39,8 +39,8 @@ def test_holes_are_filled() -> None:
         fn = parse(tuples_and_words(random.Random(f"pack{seed}"), 300))
         prepare(fn)
         classes = coalesce(Ranges(fn))
-        result = allocate(classes)
-        assert not result.failed
+        result = Assignment()
+        assert all(allocate(classes, file, result) for file in FILES)
         before = result.highest[K_R]
         pack_registers(classes, result)
         need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()

@@ -8,13 +8,15 @@ are whole virtual registers.  All walks are iterative, because deep control flow
 from typing import Final, final
 
 from orias.isa.op import Op, op
-from orias.isa.operand import FIRST_VREG, K_P, K_R, Opnd, bare, in_place_of, is_vreg, kind_of, reg, vreg
+from orias.isa.operand import FIRST_VREG, K_P, K_R, PAYLOAD_SHIFT, Opnd, bare, in_place_of, is_vreg, kind_of, reg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 
 CC_KEY: Final = -1
 """The carry flag of add.cc and the other carry instructions."""
 
 _OP_UNDEF: Final[Op] = op("undef")
+_NOTED: Final = 16
+"""Of the blocks through which a search for a value went, each so many notes it."""
 
 
 @final
@@ -75,15 +77,16 @@ class SsaBuilder:
         forward = self._forward
         if not forward:
             return value
-        ident = vreg(value)
+        # vreg is written out here and below: its calls would cost plain Python more than the work between them.
+        ident = value >> PAYLOAD_SHIFT
         f = forward.get(ident)
         if f is None or not is_vreg(value):
             return value
         last = f
-        g = forward.get(vreg(last))
+        g = forward.get(last >> PAYLOAD_SHIFT)
         while g is not None:
             last = g
-            g = forward.get(vreg(last))
+            g = forward.get(last >> PAYLOAD_SHIFT)
         if last != f:
             forward[ident] = last
         return in_place_of(value, bare(last))
@@ -120,8 +123,9 @@ class SsaBuilder:
         # finds such a loop: the mark moves to the current block whenever the number of steps since its last move has
         # doubled.
         mark, until = block, 1
+        defs = self._defs
         while True:
-            d = self._defs.get(b.id)
+            d = defs.get(b.id)
             v = d.get(key) if d is not None else None
             if v is not None:
                 value = self.resolve(v)
@@ -147,8 +151,12 @@ class SsaBuilder:
             if len(path) == until:
                 mark = b
                 until *= 2
-        for p in path:
-            self.write(key, p, value)
+        # Later walks stop here.  A note in every block of a long chain would take as many as there are variables and blocks.
+        for k in range(0, len(path) - 1, _NOTED):
+            self.write(key, path[k], value)
+        if path:
+            # It may be where the value is made, by a phi.
+            self.write(key, path[-1], value)
         return value
 
     def _new_undef(self, key: int) -> Opnd:
@@ -181,7 +189,7 @@ class SsaBuilder:
                 known = d.get(key) if d is not None else None
                 v = self._lookup(key, p, todo) if known is None else self.resolve(known)
                 phi.src.append(v)
-                ident = vreg(v)
+                ident = v >> PAYLOAD_SHIFT
                 if ident in self._phi_block and v != me:
                     users = self._phi_users.get(ident)
                     if users is None:
@@ -204,9 +212,8 @@ class SsaBuilder:
             same = -1
             trivial = True
             src = phi.src
-            for i in range(len(src)):
-                v = src[i]
-                if vreg(v) in forward:
+            for i, v in enumerate(src):
+                if v >> PAYLOAD_SHIFT in forward:
                     v = self.resolve(v)
                     src[i] = v
                 if v in (same, me):
