@@ -245,7 +245,7 @@ class Active:
         return result
 
 
-def _no_syscalls(address: int, who: Active) -> None:
+def _no_syscalls(m: "Machine", address: int, who: Active) -> None:
     raise Fault(IllegalInstruction, f"call of 0x{address:x}", 0)
 
 
@@ -367,14 +367,20 @@ class Machine:
         self.tensor: dict[int, Any] = {}
         """Tensor memory by block (:class:`orias.sim.matrix.tensor_memory.TensorMemory`)."""
         self.copy_watch: CopyWatch | None = None
-        self.syscalls: Callable[[int, Active], None] = _no_syscalls
+        self.syscalls: Callable[[Machine, int, Active], None] = _no_syscalls
+        """Executes a call of a system function by some threads of a machine."""
         self.next_work: Callable[[], tuple[int, int, int] | None] = lambda: None
         """Takes the work of a cluster that has not started (:meth:`orias.sim.core.launch.Launch.next_work`)."""
-        """Executes a call of a system function by some threads."""
 
     def defer(self, finish: Callable[[], None], group: bool) -> None:
         """Let `finish` run some steps later; with `group`, at the latest when groups of bulk copies are waited for."""
         self.later.append((self.clock + (_LATE_STEPS if self.late else COPY_STEPS), group, finish))
+
+    def end(self) -> None:
+        """After the run: drops what may refer to the machine, so that its memory is free at once and not when cycles are collected."""
+        self.syscalls = _no_syscalls
+        self.later.clear()
+        self.copying.clear()
 
     def finish_due(self) -> None:
         """Finish the copies that are due."""

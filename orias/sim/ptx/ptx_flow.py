@@ -220,7 +220,7 @@ def _syscall(s: PtxSite, f: Function) -> list[Step]:
         for first, words, g in gets:
             for k, x in enumerate(g(m, a)[:words]):
                 m.R[first + k][a.sel] = x
-        m.syscalls(number, a)
+        m.syscalls(m, number, a)
         for o, v in zip(s.instr.rets, f.rets, strict=True):
             values = [m.R[4][a.sel]] if v.size <= 4 else [m.R[4][a.sel], m.R[5][a.sel]]
             _keep(s, o, v)(m, a, values)
