@@ -357,7 +357,7 @@ def warp_barrier(s: PtxSite) -> list[Step]:
     return [(None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc))]
 
 
-_WHOLE: Final = ("mma", "wmma.", "wgmma.mma", "ldmatrix", "stmatrix", "movmatrix")
+_WHOLE: Final = ("mma", "wmma.", "wgmma.mma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05.")
 _REDUCTIONS: Final = {"popc": 1, "and": 2, "or": 3}
 
 
