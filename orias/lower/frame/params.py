@@ -36,7 +36,7 @@ def insert_selector(byte: int, bits: int) -> int:
 
 
 def refuse_huge(*variables: Var) -> None:
-    """Raises Unsupported for a parameter or result of a function that no thread has room for: its words are handled one by one."""
+    """Raises Unsupported for a parameter or result that is larger than the memory of a thread: its words are handled one by one."""
     for v in variables:
         if v.size > abi.LOCAL_MEMORY:
             raise Unsupported(f"'{v.name}' of {v.size} bytes does not fit into the local memory of a thread", v.line)
