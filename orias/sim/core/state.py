@@ -418,9 +418,7 @@ class Machine:
         self._finish([x.warp in warps and x.group < self.bulk_groups[x.warp] - left for x in self.later])
 
     def finish_for(self, objects: Arr) -> None:
-        """With ``late``: finish the first operation that reports to each of some barrier objects, which threads wait for."""
-        if not self.late:
-            return
+        """Finish the first operation that reports to each of some barrier objects, and those before it in its queue."""
         wanted = set(objects.tolist())
         ready = [False] * len(self.later)
         ends: dict[int, int] = {}
@@ -430,12 +428,9 @@ class Machine:
                 wanted -= found
                 ready[k] = True
                 ends[x.queue] = k
-        self._finish(
-            [
-                f or (x.queue >= 0 and k <= ends.get(x.queue, -1))
-                for k, (f, x) in enumerate(zip(ready, self.later, strict=True))
-            ]
-        )
+        for k, x in enumerate(self.later):
+            ready[k] = ready[k] or (x.queue >= 0 and k <= ends.get(x.queue, -1))
+        self._finish(ready)
 
     def _finish(self, which: list[bool]) -> None:
         """Finish some of the pending operations, in their order."""

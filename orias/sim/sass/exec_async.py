@@ -83,8 +83,9 @@ _PATIENCE: Final = 300_000
 
 
 def note_wait(m: Machine, a: Active, offsets: Arr, over: Arr) -> None:
-    """Records the threads that poll an object, and does what they wait for; a Fault if no object has changed for too long."""
-    m.finish_for(offsets[~over])
+    """Records the threads that poll an object, and with ``late`` does what they wait for; a Fault if no object has changed for too long."""
+    if m.late:
+        m.finish_for(offsets[~over])
     i = int(np.argmax(~over))
     m.waits[int(offsets[i])] = (m.clock, a.first, int(np.count_nonzero(~over)))
     if m.clock - m.changed < _PATIENCE or m.later:

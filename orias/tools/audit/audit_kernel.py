@@ -188,6 +188,7 @@ class Auditor:
             if isinstance(ref, str):
                 v.skipped.append(ref)
                 continue
+            ref.undefined = ""
             for name, options in (*_FILLS, *self._more(image, v.kernel, ref)):
                 got = self._run(v.binary, ref, options)
                 place = ref.difference(got)

@@ -101,7 +101,7 @@ class Reference:
         self.outcome = outcome
         self.types = types
         self.undefined = ""
-        """Why nothing follows from a difference that was asked for: the launch fails under another choice."""
+        """Why nothing follows from a difference that was asked for: the launch fails under another choice.  An audit clears it first."""
         self._others: list[Outcome] = []
         """The outcomes of the first choices: a run takes as long as the launch, so only what is asked for is run."""
         self.small: Final[bool] = outcome.instructions <= _MOST_SERIAL
