@@ -26,13 +26,23 @@ from typing import Any
 import orias
 from orias.cli.door import enter
 from orias.cli.main import run
+from orias.target.profile import TARGETS
 from tools.mutant_inputs import KINDS, Base, bases
 
 LIMIT_S = 10
 MEMORY = 1536 << 20
 BIGGEST = 40_000
 BASES = 24
-_ARCHES = ("sm_75", "sm_80", "sm_90", "sm_100a", "sm_120")
+_WAYS: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {},
+    {"lineinfo": True},
+    {"debug": True},
+    {"compile_only": True},
+    {"self_check": True},
+)
+"""Options that a mutant may be compiled with."""
 _CODES = (0, 1, 2, 255)
 """0, a launch that failed or a finding, something not compared, and wrong input."""
 _DEFECTS = ("cannot be processed", "Internal error", "Out of memory", "Traceback")
@@ -147,9 +157,13 @@ def mutant(data: bytes, r: random.Random, changes: str = "both", case: bool = Fa
 
 
 def compiled(data: bytes, r: random.Random) -> int:
-    """Exit code of the compiler; raises what went through, and AssertionError for a refusal without an error."""
+    """Exit code of the compiler, for half of the mutants for the target that they name, for the others for any; at any level.
+
+    Raises what went through, and AssertionError for a refusal without an error.
+    """
+    arch = r.choice(tuple(TARGETS)) if r.random() < 0.5 else ""
     try:
-        taken = orias.compile(data, arch=r.choice(_ARCHES), opt_level=r.choice([0, 1, 3]))
+        taken = orias.compile(data, arch=arch, opt_level=r.randrange(4), **r.choice(_WAYS))
     except orias.CompileError as e:
         assert any(d.severity in ("error", "fatal") for d in e.diagnostics), "refused without an error"
         return 255

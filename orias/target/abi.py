@@ -8,6 +8,8 @@ from typing import Final, final
 SMALL_PARAMETERS: Final = 0x1100
 """Largest size of kernel parameters, in bytes, with the usual place and records; PTX before 8.1 allows no more."""
 MOST_PARAMETERS: Final = 0x7FFC
+LOCAL_MEMORY: Final = 1 << 19
+"""Bytes of local memory that a thread can have, on every target (CUDA programming guide, compute capabilities)."""
 ARG_FIRST: Final = 4
 ARG_LAST: Final = 15
 RETURN_ADDRESS: Final = 20

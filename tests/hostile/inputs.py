@@ -31,6 +31,16 @@ SMALL: Final[dict[str, tuple[str, bool]]] = {
         TAKEN,
     ),
     "empty infinite loop": (entry("L: bra L;"), TAKEN),
+    "parameter of a function with more bytes than a thread has": (
+        HEAD + ".visible .func f(.param .align 4 .b8 p[4294967295]) {\nret;\n}\n", REFUSED,
+    ),
+    "argument of a function with more bytes than a thread has": (
+        HEAD + ".extern .func f(.param .align 4 .b8 p[4294967295]);\n"
+        ".visible .entry k() {\n{\n.param .align 4 .b8 a[4294967295];\ncall.uni f, (a);\n}\nret;\n}\n", REFUSED,
+    ),
+    "result of a function with more bytes than a thread has": (
+        HEAD + ".extern .func (.param .align 4 .b8 r[4294967295]) f();\n.visible .entry k() {\ncall.uni (_), f;\nret;\n}\n", REFUSED,
+    ),
     "offset of a parameter of 2^30 in a function": (
         HEAD + ".visible .func (.param .b32 r) f() {\n.reg .b32 %r<3>;\nmov.u32 %r1, 1;\nst.param.b32 [r+1073741824], %r1;\nret;\n}\n",
         TAKEN,

@@ -1,6 +1,6 @@
 """Campaigns of programs that generators of others make: C by a front end to PTX, our cubin in the simulator, against gcc on the host.
 
-usage: python -m tools.strangers csmith|threads|yarpgen [--seed N] [--count N] [--seconds S] [--front clang|nvcc] [--log FILE] [--out DIR]
+usage: python -m tools.strangers csmith|threads|yarpgen [--seed N] [--count N] [--seconds S] [--steps N] [--front clang|nvcc] [--log FILE] [--out DIR]
 
 csmith: programs of Csmith, one thread.  threads: the same with a state for each of 48 threads, which take their own ways and exchange
 results.  yarpgen: loops over arrays (--yarpgen names the program).  Seeds rise from --seed on; targets, levels of both compilers and options of
@@ -9,6 +9,7 @@ kept in --out.  Exit code 1 if one of ours is wrong or refused.
 """
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
@@ -17,20 +18,25 @@ from pathlib import Path
 from typing import Final
 
 from tests.nvtools import find
-from tools.strangers import compilers, csmith_programs, yarpgen_programs
-from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, Result, judge
+from tools.strangers import csmith_programs, yarpgen_programs
+from tools.strangers.compilers import on_host, to_ptx
+from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, STEPS, THEIRS, Result, judge
 
-ARCHES: Final = ("sm_75", "sm_80", "sm_90", "sm_86", "sm_89", "sm_100", "sm_120")
-FRONT_ARCH: Final = {"sm_100": "sm_90", "sm_120": "sm_90"}
+ARCHES: Final = ("sm_75", "sm_100a", "sm_80", "sm_120a", "sm_90a", "sm_86", "sm_103a", "sm_89", "sm_121a")
+FRONT_ARCH: Final = dict.fromkeys(("sm_100a", "sm_103a", "sm_120a", "sm_121a"), "sm_90")
 """The front ends make no PTX for these: that of an earlier target is compiled for them."""
 LEVELS: Final = (3, 0, 1, 2, 3)
 FRONT_LEVELS: Final = ("1", "2", "3", "0", "s")
 NO_PROGRAM: Final = "no program"
 NO_HOST: Final = "host differs or does not end"
+OTHER_LEVELS: Final = ("0", "2")
+"""Those of gcc that must agree before a result is called wrong."""
 NO_PTX: Final = "not compiled to PTX"
 
 
-def one(kind: str, seed: int, front: str, folder: Path, yarpgen: str, ptxas: str | None) -> tuple[Result, str, str]:
+def one(
+    kind: str, seed: int, front: str, folder: Path, yarpgen: str, ptxas: str | None, steps: int = STEPS
+) -> tuple[Result, str, str]:
     """The verdict on one seed, the PTX, and the name of the turn."""
     arch, level = ARCHES[seed % len(ARCHES)], LEVELS[seed // len(ARCHES) % len(LEVELS)]
     front_level = FRONT_LEVELS[seed // 3 % len(FRONT_LEVELS)]
@@ -50,13 +56,16 @@ def one(kind: str, seed: int, front: str, folder: Path, yarpgen: str, ptxas: str
         threads, more = csmith_programs.THREADS if kind == "threads" else 1, []
     if source is None:
         return Result(NO_PROGRAM), "", name
-    want = compilers.on_host(source, more)
+    want = on_host(source, more)
     if want is None:
         return Result(NO_HOST), "", name
-    ptx = compilers.to_ptx(source, FRONT_ARCH.get(arch, arch), front_level, front, more)
+    ptx = to_ptx(source, FRONT_ARCH.get(arch, arch), front_level, front, more)
     if ptx is None:
         return Result(NO_PTX), "", name
-    return judge(ptx, arch, level, threads, want, ptxas, seed % 8 == 0, "stop" if seed % 4 == 0 else ""), ptx, name
+    result = judge(ptx, arch, level, threads, want, ptxas, seed % 8 == 0, "stop" if seed % 4 == 0 else "", steps)
+    if result.kind in (OURS, THEIRS, BOTH) and any(on_host(source, more, other) != want for other in OTHER_LEVELS):
+        result = Result(NO_HOST)
+    return result, ptx, name
 
 
 def main() -> int:
@@ -68,6 +77,7 @@ def main() -> int:
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--count", type=int, default=0)
     p.add_argument("--seconds", type=float, default=60.0)
+    p.add_argument("--steps", type=int, default=STEPS)
     p.add_argument("--front", choices=("clang", "nvcc"), default="clang")
     p.add_argument("--yarpgen", default="yarpgen")
     p.add_argument("--log", type=Path)
@@ -77,7 +87,7 @@ def main() -> int:
     start, n, ptxas = time.monotonic(), 0, find("ptxas")
     while (not a.count or n < a.count) and (not a.seconds or time.monotonic() - start < a.seconds):
         with tempfile.TemporaryDirectory() as folder:
-            result, ptx, name = one(a.kind, a.seed + n, a.front, Path(folder), a.yarpgen, ptxas)
+            result, ptx, name = one(a.kind, a.seed + n, a.front, Path(folder), a.yarpgen, ptxas, a.steps)
         n += 1
         counts[result.kind] += 1
         if result.detail:
@@ -88,7 +98,8 @@ def main() -> int:
         if a.log is not None:
             with a.log.open("a", encoding="utf-8") as f:
                 f.write(f"{name}: {result.kind} {result.detail}\n")
-    print(f"{a.kind}: {n} programs from seed {a.seed} on: " + ", ".join(f"{v} {k}" for k, v in counts.most_common()))
+    used = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(f"{a.kind}: {n} programs from seed {a.seed} on, {used:.0f} s: " + ", ".join(f"{v} {k}" for k, v in counts.most_common()))  # fmt: skip
     return 1 if counts[OURS] or counts[BOTH] or counts[REFUSED] else 0
 
 

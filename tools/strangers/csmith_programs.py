@@ -138,11 +138,20 @@ def generate(seed: int, small: bool, cuda: bool = False) -> str | None:
     return done.stdout if done.returncode == 0 and len(done.stdout) < (60_000 if small else 120_000) else None
 
 
+_GLOBAL: Final = re.compile(r"^static (?=[^=(]*\bg_\d+)", re.MULTILINE)
+"""A variable that only its own file sees."""
+
+
 def single(text: str, cuda: bool = False) -> str:
-    """The program for one thread; `cuda`: its functions and variables are the device's."""
+    """The program for one thread; `cuda`: its functions and variables are the device's.
+
+    Others could change its variables, so that no front end takes their initial values for constants and the program for its result.
+    """
     text = text.replace("int main (int argc, char* argv[])", "static int program(int argc, char **argv)")
     if cuda:
         text = re.sub(r"^static (?!long __undefined)", "static DEV ", text, flags=re.MULTILINE)
+    else:
+        text = _GLOBAL.sub("", text)
     return text + KERNEL
 
 

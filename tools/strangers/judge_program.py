@@ -9,7 +9,7 @@ from orias.sim import SimError, StepLimit, load
 from orias.tools.fuzz.judge import ptxas_cubin
 
 STEPS: Final = 60_000
-"""Engine steps of a launch; longer programs are left out."""
+"""Engine steps of a launch; longer programs are left out, unless other limits are asked for."""
 OK: Final = "ok"
 OURS: Final = "wrong us"
 THEIRS: Final = "wrong them"
@@ -27,11 +27,11 @@ class Result:
         self.detail = detail
 
 
-def simulate(cubin: bytes, threads: int, words: int, hazards: str = "") -> list[int] | str:
+def simulate(cubin: bytes, threads: int, words: int, hazards: str = "", steps: int = STEPS) -> list[int] | str:
     """The words that the kernel ``k`` writes, or why there are none (empty: it ran too long)."""
     out = np.zeros(words, np.uint64)
     try:
-        load(cubin).launch("k", 1, threads, [out], max_steps=STEPS, hazards=hazards)
+        load(cubin).launch("k", 1, threads, [out], max_steps=steps, hazards=hazards)
     except StepLimit:
         return ""
     except SimError as e:
@@ -40,14 +40,22 @@ def simulate(cubin: bytes, threads: int, words: int, hazards: str = "") -> list[
 
 
 def judge(
-    text: str, arch: str, level: int, threads: int, want: list[int], ptxas: str | None, always: bool, hazards: str
+    text: str,
+    arch: str,
+    level: int,
+    threads: int,
+    want: list[int],
+    ptxas: str | None,
+    always: bool,
+    hazards: str,
+    steps: int = STEPS,
 ) -> Result:
     """The verdict on a PTX; `always`: ask ptxas also if ours is right.  `hazards`: as for ``Image.launch``, for our code."""
     try:
         cubin = orias.compile(text, arch=arch, opt_level=level, fmad=False).data
     except orias.CompileError as e:
         return Result(REFUSED, str(e)[:200])
-    got = simulate(cubin, threads, len(want), hazards)
+    got = simulate(cubin, threads, len(want), hazards, steps)
     if got == "":
         return Result(LONG)
     wrong = got != want
@@ -56,7 +64,7 @@ def judge(
         data = ptxas_cubin(ptxas, text, arch, level)
         if isinstance(data, bytes):
             # A release that refuses the front end's PTX version says nothing about the code.
-            theirs = simulate(data, threads, len(want))
+            theirs = simulate(data, threads, len(want), "", steps)
     other = theirs not in (want, "")
     detail = f"ours {got if isinstance(got, str) else _first(got, want)}" if wrong else ""
     if other:

@@ -29,6 +29,7 @@ def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
 def lower_call(ctx: "Ctx", i: Instr) -> None:
     """Lower one call: arguments to their ABI places, the call, results from their places."""
     signature = callee_of(i)
+    params.refuse_huge(*signature.params, *signature.rets)
     formals = signature.params
     if formals and is_variadic(formals[-1]) and len(i.args) == len(formals) - 1:
         formals = formals[:-1]

@@ -38,6 +38,9 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     ctx.ssa_declare(f.regs)
     state.blocks = [None] * len(f.labels)
     facts = module.facts(f)
+    if kind != "entry":
+        params.refuse_huge(*f.params, *f.rets)
+    params.refuse_huge(*[v for v in f.variables if v.space == "param"])
     state.refs = list(facts.branches)
     state.outgoing = max((outgoing_bytes(i) for i in facts.calls), default=0)
     if module.target.has(features.DRIVER_GRADIENTS):

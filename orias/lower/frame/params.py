@@ -7,8 +7,10 @@ variable whose address is taken is in the stack frame instead.
 
 from typing import TYPE_CHECKING, Final
 
+from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_zero_reg
 from orias.ptx.ast import TYPE_BITS, Var
+from orias.target import abi
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -31,6 +33,13 @@ def insert_selector(byte: int, bits: int) -> int:
         at = 4 * (byte + k)
         sel = sel & ~(15 << at) | (4 + k) << at
     return sel
+
+
+def refuse_huge(*variables: Var) -> None:
+    """Raises Unsupported for a parameter or result that is larger than the memory of a thread: its words are handled one by one."""
+    for v in variables:
+        if v.size > abi.LOCAL_MEMORY:
+            raise Unsupported(f"'{v.name}' of {v.size} bytes does not fit into the local memory of a thread", v.line)
 
 
 def prepare(ctx: "Ctx", var: Var, in_memory: bool) -> None:

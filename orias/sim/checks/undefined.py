@@ -244,8 +244,8 @@ class Undefined:
         """Results of matrix operations of warpgroups, which arrive at a wait."""
         calls = m.syscalls
 
-        def syscalls(address: int, who: Active) -> None:
-            calls(address, who)
+        def syscalls(m: Machine, address: int, who: Active) -> None:
+            calls(m, address, who)
             for s in self.shadows:
                 for unit in range(m.register_count):
                     s.heal(unit, who)

@@ -30,7 +30,7 @@ from orias.sim.texture import exec_quad, exec_texture
 
 _NOTHING: Final = frozenset((
     "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "FENCE", "PMTRIG", "ACQBULK",
-    "PREEXIT", "UTMACCTL", "UTMACMDFLUSH", "UBLKPF", "UTMAPF",
+    "PREEXIT", "UTMACCTL", "UBLKPF", "UTMAPF",
 ))  # fmt: skip
 """Instructions without effect in the simulator: memory is sequentially consistent, and copies are done at once."""
 

@@ -438,8 +438,8 @@ class Image:
         local memory (0xcd with the default, a pattern that stands out).  `tolerant`: threads go on at WARPSYNC where the others
         of their mask wait for ever at another instruction, instead of a :class:`Deadlock`, and shared memory ends at a
         multiple of 128 bytes, as on devices.  `schedule`: a seed by which warps and divergent paths take turns, 0 for the usual
-        order.  `late`: products of warpgroups and copies by ``cp.async`` read their sources at the wait for them, and bulk copies take
-        long.  `cores`: processes among which the blocks of a large launch are divided, or with
+        order.  `late`: asynchronous operations (products, copies, tensor memory) are done only when something waits for them.
+        `cores`: processes among which the blocks of a large launch are divided, or with
         `executor` (of ``concurrent.futures``, of this or other machines) the number of parts that it gets.  Blocks then do not see
         each other's stores; code that could wait for them or count them (atomics, fences, volatile accesses on global memory, ...)
         runs in one process, and ``Result.together`` says why.  `progress`: draws a progress bar on standard error, if that is a terminal, where

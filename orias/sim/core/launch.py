@@ -311,7 +311,7 @@ class Launch:
         m.late = self.options.late
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
-        m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.syscalls = image.syscalls
         m.next_work = self.next_work
         m.set_bank(0, self.bank0)
         name = self.kernel.name
@@ -360,6 +360,7 @@ class Launch:
             self.steps += engine.steps
             self.instructions += engine.instructions
             self.ended += len(blocks) * self.block_threads
+            engine.m.end()
         if self.options.on_batch is not None:
             self.options.on_batch(engine.m)
 

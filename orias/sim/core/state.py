@@ -7,7 +7,7 @@ two sides of a branch may use the same barrier register for different barriers (
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -35,8 +35,8 @@ _FULL: Final = np.uint32(0xFFFFFFFF)
 COPY_STEPS: Final = 64
 """Minimum steps that an asynchronous copy takes, unless its group is waited for."""
 
-_LATE_STEPS: Final = 1024
-"""The same with ``late``."""
+_LATE_STEPS: Final = 1 << 14
+"""The same with ``late``, if nothing waits for it: for code that learns in another way that a copy is done."""
 
 
 def widen(v: Arr, n: int) -> Arr:
@@ -245,7 +245,7 @@ class Active:
         return result
 
 
-def _no_syscalls(address: int, who: Active) -> None:
+def _no_syscalls(m: "Machine", address: int, who: Active) -> None:
     raise Fault(IllegalInstruction, f"call of 0x{address:x}", 0)
 
 
@@ -285,6 +285,22 @@ class Bytes(NamedTuple):
     shared: bool
     offset: Arr
     where: Arr | None = None
+
+
+class Pending(NamedTuple):
+    """An asynchronous operation that is not done."""
+
+    due: int
+    """Clock at which it is done at the latest."""
+    finish: Callable[[], None]
+    warp: int
+    """The warp that waits for it by a group of bulk copies; -1: none."""
+    group: int
+    """Number of its group, counted by warp."""
+    objects: tuple[int, ...]
+    """Barrier objects that it reports to (offsets in shared memory)."""
+    queue: int
+    """Operations of one queue are done in order; -1: in any order."""
 
 
 class Machine:
@@ -340,8 +356,10 @@ class Machine:
         self.clock = 0
         self.rpc: list[Arr] = [np.zeros(threads, U32), np.zeros(threads, U32)]
         """Low and high half of each thread's return-address register."""
-        self.later: list[tuple[int, bool, Callable[[], None]]] = []
-        """Pending asynchronous copies: (clock when due, whether in a bulk group, function that finishes the copy)."""
+        self.later: list[Pending] = []
+        """Asynchronous operations that are not done, in the order in which they were issued."""
+        self.bulk_groups: defaultdict[int, int] = defaultdict(int)
+        """How many groups of bulk copies each warp has closed."""
         self.changed = 0
         """Clock of the last change of a barrier object or a block barrier."""
         self.waits: dict[int, tuple[int, int, int]] = {}
@@ -367,26 +385,60 @@ class Machine:
         self.tensor: dict[int, Any] = {}
         """Tensor memory by block (:class:`orias.sim.matrix.tensor_memory.TensorMemory`)."""
         self.copy_watch: CopyWatch | None = None
-        self.syscalls: Callable[[int, Active], None] = _no_syscalls
+        self.syscalls: Callable[[Machine, int, Active], None] = _no_syscalls
+        """Executes a call of a system function by some threads of a machine."""
         self.next_work: Callable[[], tuple[int, int, int] | None] = lambda: None
         """Takes the work of a cluster that has not started (:meth:`orias.sim.core.launch.Launch.next_work`)."""
-        """Executes a call of a system function by some threads."""
 
-    def defer(self, finish: Callable[[], None], group: bool) -> None:
-        """Let `finish` run some steps later; with `group`, at the latest when groups of bulk copies are waited for."""
-        self.later.append((self.clock + (_LATE_STEPS if self.late else COPY_STEPS), group, finish))
+    def defer(self, finish: Callable[[], None], warp: int = -1, objects: Iterable[int] = (), queue: int = -1) -> None:
+        """Let `finish` run some steps later, or with ``late`` when it is waited for; the others are fields of :class:`Pending`."""
+        due = self.clock + (_LATE_STEPS if self.late else COPY_STEPS)
+        self.later.append(Pending(due, finish, warp, self.bulk_groups[warp], tuple(objects), queue))
+
+    def end(self) -> None:
+        """After the run: drops what may refer to the machine, so that its memory is free at once and not when cycles are collected."""
+        self.syscalls = _no_syscalls
+        self.later.clear()
+        self.copying.clear()
 
     def finish_due(self) -> None:
         """Finish the copies that are due."""
-        while self.later and self.later[0][0] <= self.clock:
-            self.later.pop(0)[2]()
+        while self.later and self.later[0].due <= self.clock:
+            self.later.pop(0).finish()
 
-    def finish_copies(self, groups_only: bool = False) -> None:
-        """Finish all copies, or only those of bulk groups."""
-        todo = [x for x in self.later if x[1] or not groups_only]
-        self.later = [x for x in self.later if groups_only and not x[1]]
-        for _, _, finish in todo:
-            finish()
+    def finish_copies(self) -> None:
+        """Finish all copies."""
+        self._finish([True] * len(self.later))
+
+    def finish_groups(self, warps: list[int], left: int) -> None:
+        """Finish the copies of bulk groups that some warps wait for: all, with ``late`` those of all but the newest `left`."""
+        if not self.late:
+            self._finish([x.warp >= 0 for x in self.later])
+            return
+        self._finish([x.warp in warps and x.group < self.bulk_groups[x.warp] - left for x in self.later])
+
+    def finish_for(self, objects: Arr) -> None:
+        """Finish the first operation that reports to each of some barrier objects, and those before it in its queue."""
+        wanted = set(objects.tolist())
+        ready = [False] * len(self.later)
+        ends: dict[int, int] = {}
+        for k, x in enumerate(self.later):
+            found = wanted.intersection(x.objects)
+            if found:
+                wanted -= found
+                ready[k] = True
+                ends[x.queue] = k
+        for k, x in enumerate(self.later):
+            ready[k] = ready[k] or (x.queue >= 0 and k <= ends.get(x.queue, -1))
+        self._finish(ready)
+
+    def _finish(self, which: list[bool]) -> None:
+        """Finish some of the pending operations, in their order."""
+        pending = self.later
+        self.later = [x for x, now in zip(pending, which, strict=True) if not now]
+        for x, now in zip(pending, which, strict=True):
+            if now:
+                x.finish()
 
     def copy_done(self, warps: list[int], left: int = -1) -> None:
         """Do the copies by ``cp.async`` of some warps: all, or those of all groups but the newest `left`."""

@@ -191,7 +191,7 @@ def bar(s: Site) -> Exec:
             objects = [int(shared_offsets(m, a, x, np.array([i]), 8, 8)[0]) for x in where]
             if m.copy_watch is not None:
                 m.copy_watch.signal(int(a.index[i]), objects)
-            commit(m, objects)
+            commit(m, m.block_of_warp(warp), objects)
 
     return run
 

@@ -583,11 +583,16 @@ def multiply(m: Machine, p: Product, warp: int) -> None:
                 for lane in range(0, LANES, 32):
                     _shift_lanes(t, lane, a, words)
 
-    m.defer(finish, group=False)
+    m.defer(finish, queue=_queue(m, p.blocks[0]))
 
 
-def commit(m: Machine, offsets: list[int]) -> None:
-    """An arrival at barrier objects (`offsets` in shared memory) when everything issued before has finished."""
+def _queue(m: Machine, block: int) -> int:
+    """The queue of the operations of a block, which those of the other blocks of its cluster use too: pairs work together."""
+    return block // m.cluster_size
+
+
+def commit(m: Machine, block: int, offsets: list[int]) -> None:
+    """An arrival of a block at barrier objects (`offsets` in shared memory) when everything issued before has finished."""
 
     def finish() -> None:
         m.changed = m.clock
@@ -595,7 +600,7 @@ def commit(m: Machine, offsets: list[int]) -> None:
         for o in offsets:
             view[o >> 3] = np.uint64(update(int(view[o >> 3]), 1, 0))
 
-    m.defer(finish, group=False)
+    m.defer(finish, objects=offsets, queue=_queue(m, block))
 
 
 COPIES: Final[dict[str, tuple[int, int, tuple[int, ...]]]] = {
@@ -637,7 +642,7 @@ def copy(m: Machine, warp: int, block: int, address: int, word: int, shape: str,
         raw = np.ascontiguousarray(source.patterns(m).astype(np.uint8) << np.uint8(TENSOR_PLACE.get(kind, 0)))
         memory.data[lanes, column : column + 4 * pieces] = raw.view("<u4")
 
-    m.defer(finish, group=False)
+    m.defer(finish, queue=_queue(m, block))
 
 
 SHIFTED: Final = 8
@@ -662,4 +667,4 @@ def shift_down(m: Machine, block: int, address: int) -> None:
     memory = memory_of(m, block)
     memory.check(column, SHIFTED)
 
-    m.defer(lambda: _shift_lanes(memory, lane, column, SHIFTED), group=False)
+    m.defer(lambda: _shift_lanes(memory, lane, column, SHIFTED), queue=_queue(m, block))

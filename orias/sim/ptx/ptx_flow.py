@@ -220,7 +220,7 @@ def _syscall(s: PtxSite, f: Function) -> list[Step]:
         for first, words, g in gets:
             for k, x in enumerate(g(m, a)[:words]):
                 m.R[first + k][a.sel] = x
-        m.syscalls(number, a)
+        m.syscalls(m, number, a)
         for o, v in zip(s.instr.rets, f.rets, strict=True):
             values = [m.R[4][a.sel]] if v.size <= 4 else [m.R[4][a.sel], m.R[5][a.sel]]
             _keep(s, o, v)(m, a, values)
@@ -357,7 +357,7 @@ def warp_barrier(s: PtxSite) -> list[Step]:
     return [(None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc))]
 
 
-_WHOLE: Final = ("mma", "wmma.", "wgmma.mma", "ldmatrix", "stmatrix", "movmatrix")
+_WHOLE: Final = ("mma", "wmma.", "wgmma.mma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05.")
 _REDUCTIONS: Final = {"popc": 1, "and": 2, "or": 3}
 
 

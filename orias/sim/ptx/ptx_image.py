@@ -246,7 +246,7 @@ class _PtxLaunch(Launch):
         fill = unwritten_byte(image.choice.poison)
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", fill)
         shared.size = self.shared_bytes
-        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", fill)
+        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", fill, lazy=True)
         m = PtxMachine(
             threads, p.words, p.preds, layout.present, layout.block_of, image.arena, shared, local, image.choice
         )
@@ -255,7 +255,7 @@ class _PtxLaunch(Launch):
         m.cluster_size = ranks
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
-        m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.syscalls = image.syscalls
         m.next_work = self.next_work
         m.watch = image.watch
         m.frame[:] = STACK_TOP - p.units[0].frame_size

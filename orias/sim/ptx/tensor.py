@@ -203,7 +203,8 @@ def _commit(s: PtxSite) -> Exec:
             if masks and not ranks:
                 continue
             goals = [np.array([x], I64) for x in own(at, ranks)]
-            commit(m, [int(shared_offsets(m, a, x, np.array([i]), 8, 8)[0]) for x in goals])
+            block = m.block_of_warp(int(a.index[i]) >> 5)
+            commit(m, block, [int(shared_offsets(m, a, x, np.array([i]), 8, 8)[0]) for x in goals])
 
     return run
 

@@ -83,7 +83,9 @@ _PATIENCE: Final = 300_000
 
 
 def note_wait(m: Machine, a: Active, offsets: Arr, over: Arr) -> None:
-    """Records the threads that poll an object; a Fault if no object has changed for too long."""
+    """Records the threads that poll an object, and with ``late`` does what they wait for; a Fault if no object has changed for too long."""
+    if m.late:
+        m.finish_for(offsets[~over])
     i = int(np.argmax(~over))
     m.waits[int(offsets[i])] = (m.clock, a.first, int(np.count_nonzero(~over)))
     if m.clock - m.changed < _PATIENCE or m.later:
@@ -174,16 +176,22 @@ def _together(a: Active, offsets: Arr, old: Arr) -> Arr:
 
 
 def arrives(s: Site) -> Exec:
-    """ARRIVES: the completion of cp.async copies, which are done at once: an arrival, or (TRANSCNT) one byte less pending."""
+    """ARRIVES: the completion of cp.async copies, at once or with ``late`` at the wait: an arrival, or (TRANSCNT) one byte less pending."""
     get = address32(s, 0)
     if s.has("TRANSCNT") or s.has("ARVCNT"):
         arrivals = 1 if s.has("ARVCNT") else 0
 
         def run(m: Machine, a: Active) -> None:
-            m.copy_done(a.warps.tolist())
-            each_object(
-                m, shared_offsets(m, a, get(m, a), None, 8, 8), lambda state, i: update(state, arrivals, arrivals - 1)
-            )
+            where = shared_offsets(m, a, get(m, a), None, 8, 8)
+
+            def finish() -> None:
+                m.copy_done(a.warps.tolist())
+                each_object(m, where, lambda state, i: update(state, arrivals, arrivals - 1))
+
+            if m.late:
+                m.defer(finish, objects=where.tolist())
+            else:
+                finish()
 
         return run
 
@@ -255,7 +263,7 @@ def stas(s: Site) -> Exec:
             m.shared.store(where, size, data_words)
             complete(m, signals, size)
 
-        m.defer(finish, group=False)
+        m.defer(finish, objects=signals.tolist())
 
     return run
 
@@ -283,12 +291,12 @@ def rpcmov(s: Site) -> Exec:
 
 
 def depbar(s: Site) -> Exec:
-    """DEPBAR: finishes the copies of bulk groups, and with ``late`` those by ``cp.async`` of all but the newest groups."""
+    """DEPBAR: finishes the copies of bulk groups, with ``late`` those of all but the newest groups, and those by ``cp.async``."""
     left = next((payload(o) for o in s.src if is_imm(o)), 0)
 
     def run(m: Machine, a: Active) -> None:
         if m.later:
-            m.finish_copies(groups_only=True)
+            m.finish_groups(a.warps.tolist(), left)
         if m.copying:
             m.copy_done(a.warps.tolist(), left)
 
@@ -305,8 +313,19 @@ def ldgdepbar(s: Site) -> Exec:
     return run
 
 
+def flush(s: Site) -> Exec:
+    """UTMACMDFLUSH: the bulk copies from shared memory since the last one are a group."""
+
+    def run(m: Machine, a: Active) -> None:
+        for w in a.warps.tolist():
+            m.bulk_groups[w] += 1
+
+    return run
+
+
 BUILDERS: Final[dict[str, Builder]] = {
     "LDGDEPBAR": ldgdepbar,
+    "UTMACMDFLUSH": flush,
     "SYNCS": syncs,
     "STAS": stas,
     "USETMAXREG": usetmaxreg,

@@ -179,7 +179,10 @@ class Bulk:
             if to_shared:
                 _report(m, a, i, self.signal, self.ranks, size)
 
-        m.defer(finish, group=not to_shared)
+        if to_shared:
+            m.defer(finish, objects=_objects(m, a, i, self.signal, self.ranks))
+        else:
+            m.defer(finish, int(a.index[i]) >> 5)
 
 
 def bulk(s: Site) -> Exec:
@@ -385,7 +388,10 @@ class Tensor:
             goal = outside[kept]
             m.arena.data[goal] = data if change is None else _reduced(t, change, m.arena.data[goal], data)
 
-        m.defer(finish, group=not load)
+        if load:
+            m.defer(finish, objects=_objects(m, a, i, self.signal, self.ranks, self.pair))
+        else:
+            m.defer(finish, int(a.index[i]) >> 5)
 
 
 def signed(v: int) -> int:
@@ -485,7 +491,7 @@ def redas(s: Site) -> Exec:
                 view[k : k + 1] = combine(kind, view[k : k + 1].copy(), np.array([v], type_))
             complete(m, signals, size)
 
-        m.defer(finish, group=False)
+        m.defer(finish, objects=signals.tolist())
 
     return run
 
@@ -540,7 +546,7 @@ def to_global(s: Site) -> Exec:
             old = int.from_bytes(here.tobytes(), "little") if adds else 0
             here[:] = np.frombuffer((old + amount & (1 << 8 * size) - 1).to_bytes(size, "little"), U8)
 
-        m.defer(finish, group=False)
+        m.defer(finish)
 
     def run(m: Machine, a: Active) -> None:
         for i in first_threads(a):
@@ -575,7 +581,7 @@ def next_work(s: Site) -> Exec:
                 m.shared.data[start : start + _UNITS] = np.array(words, np.uint32).view(U8)
             _report(m, a, i, signal, ranks, _UNITS)
 
-        m.defer(finish, group=False)
+        m.defer(finish, objects=_objects(m, a, i, signal, ranks))
 
     def run(m: Machine, a: Active) -> None:
         for i in first_threads(a):

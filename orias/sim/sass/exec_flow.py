@@ -162,7 +162,7 @@ def jump_to(e: Engine, a: Active, addresses: Arr, rest: Active | None, pc: int) 
     for value in [first] if alike else [int(v) for v in np.unique(addresses)]:
         who = a if alike else a.subset(addresses == np.uint64(value))
         if value >= SYSCALL_BASE:
-            e.m.syscalls(value, who)
+            e.m.syscalls(e.m, value, who)
             back = np.broadcast_to(e.m.pair(20, who.sel), (who.n,))
             _land(e, who.index, back)
         else:

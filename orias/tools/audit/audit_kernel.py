@@ -16,7 +16,7 @@ from orias.isa.op import (
     F_ALIGNED,
     F_CLOSES_GROUP,
     F_CONVERGENT,
-    F_TENSOR_MAP,
+    F_LATE_UNIFORM,
     F_TOUCHES_SHARED,
     F_WGMMA,
     F_WHOLE_WARP,
@@ -46,8 +46,8 @@ _ORDERS: Final[tuple[Conditions, ...]] = tuple(
 )
 _MEETING: Final = F_CONVERGENT | F_WHOLE_WARP | F_ALIGNED | F_TOUCHES_SHARED | F_YIELDS
 """Flags of operations whose result depends on which threads come together, or in which order."""
-_ASYNCHRONOUS: Final = F_CLOSES_GROUP | F_WGMMA | F_TENSOR_MAP
-"""Flags of operations that show that code has products or copies in flight."""
+_ASYNCHRONOUS: Final = F_CLOSES_GROUP | F_WGMMA | F_LATE_UNIFORM
+"""Flags of operations that show that code has products or copies in flight; other units read uniform registers late."""
 _STEPS_MORE: Final = 20
 """Machine code may take this many times the steps of the PTX."""
 EQUAL, DIFFERENT, NOT_COMPARED = "equal", "different", "not compared"
@@ -188,6 +188,7 @@ class Auditor:
             if isinstance(ref, str):
                 v.skipped.append(ref)
                 continue
+            ref.undefined = ""
             for name, options in (*_FILLS, *self._more(image, v.kernel, ref)):
                 got = self._run(v.binary, ref, options)
                 place = ref.difference(got)
@@ -198,7 +199,10 @@ class Auditor:
                     return
                 if options.get("schedule") or options.get("late"):
                     v.orders += 1
-            v.compared += 1
+            if ref.undefined:
+                v.skipped.append(ref.undefined)
+            else:
+                v.compared += 1
 
     @staticmethod
     def _more(image: Image, kernel: str, ref: Reference) -> list[Conditions]:

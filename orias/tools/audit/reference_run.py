@@ -100,6 +100,8 @@ class Reference:
         self.like = like
         self.outcome = outcome
         self.types = types
+        self.undefined = ""
+        """Why nothing follows from a difference that was asked for: the launch fails under another choice.  An audit clears it first."""
         self._others: list[Outcome] = []
         """The outcomes of the first choices: a run takes as long as the launch, so only what is asked for is run."""
         self.small: Final[bool] = outcome.instructions <= _MOST_SERIAL
@@ -130,10 +132,6 @@ class Reference:
                     break
         return self._ordered == 1
 
-    def defined(self) -> bool:
-        """False if the program leaves open whether the launch ends."""
-        return all(o.error is None for o in self.others())
-
     def difference(self, got: Outcome) -> Place | None:
         """The first place that differs from everything the PTX allows; None if there is none.
 
@@ -144,7 +142,7 @@ class Reference:
             # The PTX traps, and so must the machine code; how far other threads came is open.
             return None if isinstance(got.error, Trap) else ("error", 0)
         if got.error is not None:
-            return ("error", 0) if self.defined() else None
+            return None if self._fails(self.others()) else ("error", 0)
         regions = [(f"#{k}", x, got.regions[k]) for k, x in enumerate(want.regions)]
         variables = [(n, x, got.variables[n]) for n, x in want.variables.items() if n in got.variables]
         for name, x, y in [*regions, *variables]:
@@ -159,6 +157,14 @@ class Reference:
             return "output", 0
         return None
 
+    def _fails(self, outcomes: list[Outcome]) -> bool:
+        """Whether the launch fails in one of some outcomes: the program leaves open whether it ends.  The first reason is kept."""
+        for o in outcomes:
+            if o.error is not None:
+                self.undefined = self.undefined or f"the PTX leaves open whether the launch ends: {o.error}"
+                return True
+        return False
+
     def _bad_words(self, name: str, want: Arr, got: Arr) -> Arr | None:
         """A mask of the words that no choice allows; None if the launch fails under some choice.
 
@@ -168,7 +174,7 @@ class Reference:
         while True:
             count += _TOGETHER
             others = self._first(count)
-            if any(o.error is not None for o in others):
+            if self._fails(others):
                 return None
             bad = wrong_words([want, *[self._part(o, name) for o in others]], got, self.types)
             if count >= len(self._choices) or not bad.any():

@@ -18,6 +18,7 @@ _PASS: Final = frozenset(("mov", "add", "sub", "cvta", "selp", "and", "or", "max
 _LAST: Final = frozenset(("mad", "mad.lo", "mad.wide"))
 _MEMORY: Final = frozenset((
     "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu", "cp.async", "isspacep", "ldmatrix", "stmatrix", "wmma.load", "wmma.store",
+    "cp.async.bulk", "cp.reduce.async.bulk", "cp.async.bulk.prefetch", "st.async", "red.async", "st.bulk", "discard", "applypriority",
 ))  # fmt: skip
 _LOOKS: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 
