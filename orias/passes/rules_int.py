@@ -25,6 +25,7 @@ from orias.isa.operand import (
     with_word_lane,
 )
 from orias.ori.ir import OP_PACK, Inst
+from orias.passes.funnels import join_pairs, join_words, joined_pairs
 from orias.passes.simplify import RULES, Cx, portable
 from orias.semantics.integers import (
     add,
@@ -46,6 +47,8 @@ _SHL64: Final = op("shl64")
 _WIDE: Final = {True: op("IMAD.WIDE"), False: op("IMAD.WIDE.U32")}
 _SHL: Final = op("SHF.L.U32")
 _SHR: Final = op("SHF.R.U32.HI")
+_FUNNEL_LEFT: Final = (op("SHF.L.U32.HI"), op("SHF.L.W.U32.HI"))
+_FUNNEL_RIGHT: Final = (op("SHF.R.U32"), op("SHF.R.W.U32"))
 _LEA_HI: Final = op("LEA.HI")
 
 
@@ -66,6 +69,25 @@ def shift_left_of(inst: Inst | None) -> tuple[Opnd, int] | None:
         if v is not None and v > 1 and v & (v - 1) == 0:
             return inst.src[0], v.bit_length() - 1
     return None
+
+
+def _upper_word(inst: Inst | None) -> tuple[Opnd, int, Opnd] | None:
+    """(low, k, high) if the instruction gives the upper word of {high, low} << k with 0 < k < 32: shifts to the right, rotations, funnels."""
+    if inst is None or len(inst.dst) != 1 or inst.op.base != "SHF":
+        return None
+    k = constant_of(inst.src[1])
+    if k is None or not 0 < k < 32:
+        return None
+    low, high = inst.src[0], inst.src[2]
+    if inst.op is _SHR:
+        if low != RZ:
+            return None
+        low, k, high = high, 32 - k, RZ
+    elif inst.op in _FUNNEL_RIGHT:
+        k = 32 - k
+    elif inst.op not in _FUNNEL_LEFT:
+        return None
+    return (low, k, high) if all(in_file(o, K_R) and not has_flags(o) for o in (low, high)) else None
 
 
 def _add3(cx: Cx, inst: Inst) -> None:
@@ -170,6 +192,8 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
     """x << k plus y becomes LEA, a * b plus y becomes IMAD."""
     if len(terms) + (1 if total else 0) != 2:
         return False
+    if len(terms) == 2 and not has_lane(terms[0]) and join_words(cx, inst, terms[0], terms[1]):
+        return True
     for k, t in enumerate(terms):
         if has_flags(t):
             if t & NEG and _subtract_product(cx, inst, t, terms[:k] + terms[k + 1 :], total):
@@ -191,12 +215,11 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
         if d is not None and d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ:
             cx.rewrite(inst, _IMAD, [d.src[0], d.src[1], other])
             return True
-        if d is not None and d.op is _SHR and d.src[0] == RZ and in_file(other, K_R) and not has_flags(other):
-            n = constant_of(d.src[1])
-            if n is not None and 0 < n < 32 and in_file(d.src[2], K_R) and not has_flags(d.src[2]):
-                # The upper word of x << 32 - n.
-                cx.rewrite(inst, _LEA_HI, [d.src[2], other, RZ, imm(32 - n)])
-                return True
+        upper = _upper_word(d) if in_file(other, K_R) and not has_flags(other) else None
+        if upper is not None:
+            low, left, high = upper
+            cx.rewrite(inst, _LEA_HI, [low, other, high, imm(left)])
+            return True
     return False
 
 
@@ -243,6 +266,9 @@ def _mad(cx: Cx, inst: Inst) -> None:
     if mods not in ((), ("U32",)):
         return
     a, b, c = inst.src
+    if c != RZ and constant_of(c) == 0:
+        c = RZ
+        cx.rewrite(inst, inst.op, [a, b, c])
     va, vb = constant_of(a), constant_of(b)
     if va is not None and vb is not None:
         cx.rewrite(inst, _IADD3, [imm(multiply(va, vb)), c, RZ])
@@ -322,6 +348,10 @@ def _add64(cx: Cx, inst: Inst) -> None:
                 return
         if inst.src != [a, imm64(vb)]:
             cx.rewrite(inst, _IADD64, [a, imm64(vb)])
+        return
+    joined = None if has_flags(a) or has_flags(b) or has_lane(a) or has_lane(b) else joined_pairs(cx, a, b)
+    if joined is not None:
+        join_pairs(cx, inst, joined)
         return
     for x, y in ((a, b), (b, a)):
         if has_flags(x) or has_lane(x) or has_flags(y):
