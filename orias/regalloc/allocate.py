@@ -305,7 +305,7 @@ class LateReads:
         self.points: Final[int] = rg.points
         self.pending: list[int] = []
         """The registers that are still to be read, at each point."""
-        self.roomy: Final[int] = (1 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
+        self.roomy: Final[int] = (2 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
         """Registers that cost no occupancy."""
 
     def start(self) -> None:
@@ -438,7 +438,7 @@ def _choose(
             return _lowest(choice, two)
     if ok & ~cost:
         # A register more than needed may cost occupancy.
-        return _lowest(ok & ~cost, two | -1 << FREE_WORDS)
+        return _lowest(ok & ~cost, two | -2 << FREE_WORDS)
     return (ok & -ok).bit_length() - 1
 
 

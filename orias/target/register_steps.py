@@ -32,8 +32,11 @@ def allowed(count: int) -> int:
 
 STEPS: Final[tuple[int, ...]] = tuple(sorted({registers_for(w) for w in range(1, MOST_WARPS + 1)}))
 """Register counts beyond which fewer warps fit."""
-FREE_WORDS: Final = STEPS[0] - SYSTEM_REGISTERS
-"""Up to this many live words, fewer registers gain no occupancy on any target."""
+FREE_WORDS: Final = STEPS[0] - SYSTEM_REGISTERS - 1
+"""Up to this many live words, beside the stack pointer, fewer registers gain no occupancy on any target.
+
+R1 is the stack pointer: so many words need the registers up to the one of this number.
+"""
 
 
 _UNUSABLE: Final = SYSTEM_REGISTERS + 3

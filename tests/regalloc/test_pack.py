@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from orias.isa.operand import K_R
 from orias.ori.text import parse
 from orias.regalloc.allocate import Assignment, allocate
@@ -11,22 +13,23 @@ from orias.regalloc.pack import pack_registers
 from orias.regalloc.pressure import Pressure
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.register_allocation import prepare
+from orias.target.register_steps import STEPS, SYSTEM_REGISTERS
 
 
-def tuples_and_words(rng: random.Random, length: int) -> str:
-    """A straight kernel in which quads, pairs and words of all lengths of life overlap."""
+def tuples_and_words(rng: random.Random, length: int, few: int = 20, many: int = 44) -> str:
+    """A straight kernel in which quads, pairs and words of all lengths of life overlap: at least `few` of them, up to `many`."""
     code = ["  v256:R = S2R SR_TID.X"]
     live: list[tuple[int, int]] = []
     number = 257
     for _ in range(length):
-        if len(live) < 20 or (len(live) < 44 and rng.random() < 0.5):
+        if len(live) < few or (len(live) < many and rng.random() < 0.5):
             width = rng.choice((1, 1, 1, 2, 4))
             name, kind = {1: ("LDS", "R"), 2: ("LDS.64", "R2"), 4: ("LDS.128", "R4")}[width]
             code.append(f"  v{number}:{kind} = {name} -, v256, URZ, 0x{16 * number % 4096:x}")
             live.append((number, width))
             number += 1
         else:
-            v, width = live.pop(rng.randrange(min(len(live), rng.choice((3, 44)))))
+            v, width = live.pop(rng.randrange(min(len(live), rng.choice((3, many)))))
             code.append(f"  STS{ {1: '', 2: '.64', 4: '.128'}[width] } -, v256, URZ, 0x{16 * v % 4096:x}, v{v}")
     for v, width in live:
         code.append(f"  STS{ {1: '', 2: '.64', 4: '.128'}[width] } -, v256, URZ, 0x0, v{v}")
@@ -58,3 +61,15 @@ def test_holes_are_filled() -> None:
                             assert taken.setdefault((c.slot + place, p), id(c)) == id(c)
     assert saved >= 8
     assert lost <= 15
+
+
+@pytest.mark.parametrize("seed", [4, 7, 28, 32, 54, 57])
+def test_the_lowest_step_of_occupancy_is_met(seed: int) -> None:
+    """One register more than the lowest step leaves free costs warps: what fits is packed below it."""
+    fn = parse(tuples_and_words(random.Random(f"step{seed}"), 60, 8, 11))
+    prepare(fn)
+    classes = coalesce(Ranges(fn))
+    result = allocate(classes)
+    assert result.highest[K_R] + 1 + SYSTEM_REGISTERS > STEPS[0]
+    pack_registers(classes, result)
+    assert result.highest[K_R] + 1 + SYSTEM_REGISTERS <= STEPS[0]
