@@ -2,16 +2,18 @@
 
 Forms of ptxas 13.0.88.  Barriers have ``.DEFER_BLOCKING`` from sm_80 on, except ``barrier`` without ``.aligned`` on
 sm_80 to 89.  A barrier number and a thread count that are both in registers are packed into one word, with the count in
-the upper half.
+the upper half; where capsules state that with the barrier, :mod:`orias.schedule.joined_words` does it.
 """
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
+from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm, is_pred
+from orias.isa.roles import BARRIER_PAIR
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.loads_stores import acquire_fence, fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
+from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -26,14 +28,21 @@ def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> lis
         kernel.barriers = max(kernel.barriers, imm_value(a) + 1)
     else:
         kernel.barriers = 16
-    if count is None:
-        return [a]
-    n = ctx.src(count, "u32")
-    if not is_imm(a) and not is_imm(n):
-        high = ctx.b.r("SHF.L.U32", n, imm(16), RZ)
-        packed = ctx.b.r("LOP3.LUT", high, imm(15), a, imm(0xF8), NOT_PT)
-        return [packed, packed]
-    return [a, n]
+    return [a] if count is None else [a, ctx.src(count, "u32")]
+
+
+def _emit_barrier(ctx: "Ctx", mods: str, src: list[Opnd]) -> None:
+    """BAR with modifiers, or the pseudo operation for two registers where a capsule states the packing with the barrier."""
+    if len(src) > 1 and not is_imm(src[0]) and not is_imm(src[1]) and not is_pred(src[1]):
+        if ctx.target.has(features.MERCURY_LAYOUT):
+            ctx.begin_guarded()
+            ctx.b.emit(f"{BARRIER_PAIR}.{mods}", [], src)
+            ctx.end_guarded()
+            return
+        high = ctx.b.r("SHF.L.U32", src[1], imm(16), RZ)
+        packed = ctx.b.r("LOP3.LUT", high, imm(15), src[0], imm(0xF8), NOT_PT)
+        src = [packed, packed, *src[2:]]
+    ctx.b.emit(f"BAR.{mods}", [], src, ctx.guard)
 
 
 @lowers("bar", "barrier", types="any")
@@ -57,15 +66,15 @@ def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
     mods = i.sig.mods
     if op == "sync":
         src = _barrier_operands(ctx, i.ops[0], i.ops[1] if len(i.ops) > 1 else None)
-        ctx.b.emit("BAR.SYNC" + defer, [], src, ctx.guard)
+        _emit_barrier(ctx, "SYNC" + defer, src)
         return
     if op == "arrive":
-        ctx.b.emit("BAR.ARV", [], _barrier_operands(ctx, i.ops[0], i.ops[1]), ctx.guard)
+        _emit_barrier(ctx, "ARV", _barrier_operands(ctx, i.ops[0], i.ops[1]))
         return
     kind = mods["bool"]
     src = _barrier_operands(ctx, i.ops[1], i.ops[2] if len(i.ops) > 3 else None)
     src.append(ctx.pred_src(i.ops[-1]))
-    ctx.b.emit(f"BAR.RED.{kind.upper()}{defer}", [], src, ctx.guard)
+    _emit_barrier(ctx, f"RED.{kind.upper()}{defer}", src)
     if kind == "popc":
         ctx.define(i.ops[0], "B2R.RESULT", [], 1)
         return
