@@ -205,10 +205,10 @@ bf16x2.e2m1x2 ; D,b8,b16@scaled ; !rn relu satfinite scaled::n2::ue8m0 ; Fv9.2 n
 e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
 e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
-    "cvt.pack": "u16.s32 s16.s32 ; D:u32,S1,S1 ; !sat ; 6.5/72 | "
-    + "s8.s32.b32 u8.s32.b32" + " ; D:u32,S1,S1,S2 ; !sat ; 6.5/72 | "
+    "cvt.pack": "u16.s32 s16.s32 ; Dr:u32,S1r,S1r ; !sat ; 6.5/72 | "
+    + "s8.s32.b32 u8.s32.b32" + " ; Dr:u32,S1r,S1r,S2r ; !sat ; 6.5/72 | "
     + " ".join(f"{t}.s32.b32" for t in ("s4", "u4", "s2", "u2"))
-    + " ; D:u32,S1,S1,S2 ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
+    + " ; Dr:u32,S1r,S1r,S2r ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _VIDEO),
     "vshl": _SHIFT,
     "vshr": _SHIFT,

@@ -9,6 +9,11 @@ _SCOPE: Final = "cta/cluster/gpu/sys"
 _MEMTYPES: Final = "b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64"
 _SHARED: Final = "shared/shared::cta/shared::cluster"
 _MBAR: Final = "shared/shared::cta"
+_REPLACED: Final = (
+    "tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
+    " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity"
+)
+"""Words of tensormap.replace."""
 _MBARC: Final = "shared/shared::cta/shared::cluster"
 _BULK: Final = "global/shared::cta/shared::cluster"
 _TENSOR: Final = "1d/2d/3d/4d/5d"
@@ -78,9 +83,7 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; layout::v0 ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
-    " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
-    "/swizzle_atomicity ; Fv8.3 N90a/NEW",
+    "tensormap.replace": f"b1024.b32 b1024.b64 ; M,[i,]S1 ; {_REPLACED} ; Fv8.3 N90a/NEW | b32.b1024 b64.b1024 ; M,[i,]S ; {_REPLACED} ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
     " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak cta/cluster/gpu/sys sync !aligned ; Fv8.3 N90",
     "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",

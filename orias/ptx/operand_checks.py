@@ -38,6 +38,10 @@ from orias.ptx.wgmma_checks import wgmma_operands
 _GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _INDEXED: Final = frozenset(("ld", "ldu", "st", "multimem.red", "multimem.st", "multimem.ld_reduce"))
 """Instructions that take ``s[c]`` in place of an address."""
+_CONSTANT_BARRIERS: Final = ("cp.async.bulk", "cp.reduce.async.bulk")
+"""Instructions whose barrier may be a number, which is its address in shared memory."""
+_BARRIER: Final = 3
+"""The first operand that may be the barrier of a copy."""
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
@@ -223,7 +227,8 @@ def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
 
 def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if op.kind != O_ADDR:
-        return op.key == "s[" and use.name in _INDEXED
+        constant_barrier = use.index >= _BARRIER and use.name in _CONSTANT_BARRIERS and _integer(slot, op, use)
+        return constant_barrier or (op.key == "s[" and use.name in _INDEXED)
     if op.elems and "tensor" not in use.name and not use.name.startswith(_PLACED):
         return False
     var = op.var

@@ -19,7 +19,23 @@ LD = "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {}, [%b32_8];"
 ST = "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%b32_8], {};"
 TEX = "tex.2d.v4.f32.f32 {}, [{}, {}];"
 LEVEL = "tex.level.2d.v4.f32.{} {{%f32_0, %f32_1, %f32_2, %f32_3}}, [%u64_1, {}], {};"
+BULK = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%b32_1], [%b64_1], {};"
+REPLACE = "tensormap.replace.tile.{}.global.b1024.b{} [%b64_1], {};"
 REFUSED = [
+    (ST.format("{%pred_0, %f32_1}"), MIXED.format("stmatrix")),
+    (BULK.format("16, %b32_1"), NO_MATCH.format("cp.async.bulk")),
+    (BULK.format("16, 1.5"), NO_MATCH.format("cp.async.bulk")),
+    ("cvt.pack.sat.s8.s32.b32 %f64_1, %b32_2, %b32_3, %b32_4;", NO_MATCH.format("cvt.pack")),
+    ("cvt.pack.sat.s8.s32.b32 %b32_1, %f64_2, %b32_3, %b32_4;", NO_MATCH.format("cvt.pack")),
+    ("txq.level.width.b32 %b32_1, [%u64_1], {%f32_2};", NO_MATCH.format("txq.level")),
+    ("ex2.approx.ftz.bf16x2 %b32_1, {%b32_2};", "Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction"),
+    ("add.f16 %b16_1, {%b16_2}, %b16_3;", "Vector operand is not allowed for instruction 'add'"),
+    (REPLACE.format("rank", 32, "gv"), "Argument 1 of instruction 'tensormap.replace': must be register"),
+    (REPLACE.format("box_dim", 32, "0, gv"), "Argument 2 of instruction 'tensormap.replace': must be register"),
+    (REPLACE.format("rank", 32, "%tid.x"), "Special register argument not allowed for instruction 'tensormap.replace'"),
+    (REPLACE.format("rank", 32, "1.5"), NO_MATCH.format("tensormap.replace")),
+    (REPLACE.format("global_address", 64, "-%s64_1"), "Operand negation not allowed for instruction 'tensormap.replace'"),
+    (REPLACE.format("global_address", 64, "{%b64_1}"), "Vector operand is not allowed for instruction 'tensormap.replace'"),
     ("st.shared.v2.b32 [%b64_8], {%s32_1, %f32_2};", MIXED.format("st")),
     ("ld.shared.v2.b64 {%u64_1, %f64_2}, [%b64_8];", MIXED.format("ld")),
     ("mov.b64 %b64_1, {%f16x2_1, %u32_2};", MIXED.format("mov")),
@@ -60,6 +76,23 @@ ACCEPTED = [
     "vmin.u32.s32.s32 %u32_1, %s32_2, fn;",
     "ld.shared.u32 %u32_1, [%u32_2];",
     "ld.local.u32 %u32_1, [%b32_2];",
+    ST.format("{%pred_0, %b32_1}"),
+    ST.format("{%tid.x, %b32_1}"),
+    BULK.format("16, 64"),
+    "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%b32_1], [%b32_2], 16, -64;",
+    "cvt.pack.sat.s8.s32.b32 %b64_1, %u64_2, %b128_3, %f64_4;",
+    "cvt.pack.sat.s16.s32 %s64_1, %s32_2, %b64_2;",
+    "txq.level.width.b32 %b32_1, [%u64_1], {%s32_2};",
+    "txq.level.width.b32 %b32_1, [%u64_1], {%tid.x};",
+    "txq.level.width.b32 %b32_1, [%u64_1], {5};",
+    "ex2.approx.ftz.bf16 {%b16_1}, {%b16_2};",
+    "cvt.rn.bf16x2.f32 {%b32_1}, %f32_1, %f32_2;",
+    "setp.lt.bf16 %pred_1, {%b16_1}, %b16_2;",
+    "membar.proxy.alias.finite;",
+    "fence.proxy.alias.finite;",
+    REPLACE.format("rank", 32, "%f32_1"),
+    REPLACE.format("rank", 32, "gv+4"),
+    REPLACE.format("box_dim", 32, "0, %b32_1+4"),
 ]
 
 
