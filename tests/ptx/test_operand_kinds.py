@@ -34,7 +34,6 @@ REFUSED = [
     (REPLACE.format("box_dim", 32, "0, gv"), "Argument 2 of instruction 'tensormap.replace': must be register"),
     (REPLACE.format("rank", 32, "%tid.x"), "Special register argument not allowed for instruction 'tensormap.replace'"),
     (REPLACE.format("rank", 32, "1.5"), NO_MATCH.format("tensormap.replace")),
-    (REPLACE.format("global_address", 64, "-%s64_1"), "Operand negation not allowed for instruction 'tensormap.replace'"),
     (REPLACE.format("global_address", 64, "{%b64_1}"), "Vector operand is not allowed for instruction 'tensormap.replace'"),
     ("st.shared.v2.b32 [%b64_8], {%s32_1, %f32_2};", MIXED.format("st")),
     ("ld.shared.v2.b64 {%u64_1, %f64_2}, [%b64_8];", MIXED.format("ld")),
