@@ -227,8 +227,7 @@ def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
 
 def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if op.kind != O_ADDR:
-        constant_barrier = use.index >= _BARRIER and use.name in _CONSTANT_BARRIERS and _integer(slot, op, use)
-        return constant_barrier or (op.key == "s[" and use.name in _INDEXED)
+        return _stands_for_address(slot, op, use)
     if op.elems and "tensor" not in use.name and not use.name.startswith(_PLACED):
         return False
     var = op.var
@@ -255,6 +254,13 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True
+
+
+def _stands_for_address(slot: Slot, op: Operand, use: Use) -> bool:
+    """Whether an operand without brackets is legal in place of an address."""
+    if use.index >= _BARRIER and use.name in _CONSTANT_BARRIERS:
+        return _integer(slot, op, use)
+    return op.key == "s[" and use.name in _INDEXED
 
 
 def _note_width(var: Var, use: Use) -> None:
