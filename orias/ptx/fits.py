@@ -151,7 +151,7 @@ def _sum(slot: Slot, register: str, type_: str, result: bool, use: Use) -> bool:
 def _immediate(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     if not _immediate_fits(op, type_):
         return False
-    if result:
+    if result or use.name == "stackrestore":
         use.needs_result()
     return True
 

@@ -83,7 +83,7 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; layout::v0 ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": f"b1024.b32 b1024.b64 ; M,[i,]S1 ; {_REPLACED} ; Fv8.3 N90a/NEW | b32.b1024 b64.b1024 ; M,[i,]S ; {_REPLACED} ; Fv8.3 N90a/NEW",
+    "tensormap.replace": f"b1024.b32 b1024.b64 ; M,[i,]S1 ; {_REPLACED} ; Fv8.3 N90a/NEW | b32.b1024 b64.b1024 b32 b64 ; M,[i,]S ; {_REPLACED} ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
     " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak cta/cluster/gpu/sys sync !aligned ; Fv8.3 N90",
     "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",
@@ -342,6 +342,7 @@ else op=add t0=f16/bf16 !noftz -> Modifier '.noftz' required for instruction '{{
 """,
     "tensormap.replace": """
 !field => Tensormap field modifier required for instruction '{n}'
+!.b1024 => Tensormap size modifier required for instruction '{n}'
 mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 => Illegal modifier '.tile' for instruction '{n}'
 space!=-/global/shared::cta => State space incorrect for instruction '{n}'
 field=elemtype v1=13.. -> @Iv8.7 : {n}.elemtype with input value >= 13
@@ -355,6 +356,7 @@ field=elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity last!=
 """Rules between modifiers and operands, with the message texts of ptxas 13.0.88."""
 
 VALUES: Final[dict[str, str]] = {
+    "pmevent.mask": "u0=65536.. -> Argument {v0} of instruction '(null)': value '65535' out of range, expected to be in range [2..3]",
     "pmevent": "v0!=-/0..15 -> Argument 0 of instruction '{n}': value '{v0}' out of range, expected to be in range [0..15]",
     "st.bulk": """
 v1!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 8

@@ -20,6 +20,7 @@ ST = "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%b32_8], {};"
 TEX = "tex.2d.v4.f32.f32 {}, [{}, {}];"
 LEVEL = "tex.level.2d.v4.f32.{} {{%f32_0, %f32_1, %f32_2, %f32_3}}, [%u64_1, {}], {};"
 BULK = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%b32_1], [%b64_1], {};"
+IM2COL = "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%b32_1], [%b64_2, {{%b32_1, %b32_2, %b32_3}}], [%b32_2], {};"
 REPLACE = "tensormap.replace.tile.{}.global.b1024.b{} [%b64_1], {};"
 REFUSED = [
     (ST.format("{%pred_0, %f32_1}"), MIXED.format("stmatrix")),
@@ -30,6 +31,22 @@ REFUSED = [
     ("txq.level.width.b32 %b32_1, [%u64_1], {%f32_2};", NO_MATCH.format("txq.level")),
     ("ex2.approx.ftz.bf16x2 %b32_1, {%b32_2};", "Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction"),
     ("add.f16 %b16_1, {%b16_2}, %b16_3;", "Vector operand is not allowed for instruction 'add'"),
+    (IM2COL.format("{%b32_1}"), NO_MATCH.format("cp.async.bulk.tensor")),
+    (IM2COL.format("{%f16_1}"), NO_MATCH.format("cp.async.bulk.tensor")),
+    (IM2COL.format("{%tid.x}"), NO_MATCH.format("cp.async.bulk.tensor")),
+    (IM2COL.format("{1.5}"), NO_MATCH.format("cp.async.bulk.tensor")),
+    (IM2COL.format("%pred_1"), NO_MATCH.format("cp.async.bulk.tensor")),
+    (IM2COL.format("%b16_1"), "Vector expected for argument 4"),
+    (IM2COL.format("5"), "Vector expected for argument 4"),
+    (IM2COL.format("{%b16_1, %b16_2}"), "Argument 4 of instruction 'cp.async.bulk.tensor': Argument vector size mismatch"),
+    ("cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%b64_2, {%b32_1, %b32_2, %b32_3}], {%b64_1};", NO_MATCH.format("cp.async.bulk.prefetch.tensor")),
+    ("tex.2d.v4.f32.u32 {%f32_0, %f32_1, %f32_2, %f32_3}, [%u64_1, {%u32_4, %u32_5}];", "Integer coordinates require .s32 instruction type"),
+    ("tex.level.cube.v4.f32.s32 {%f32_0, %f32_1, %f32_2, %f32_3}, [%u64_1, {%s32_4, %s32_5, %s32_6, %s32_6}], %s32_1;", "Floating-point coordinates required"),
+    ("stackrestore.u64 64;", "Result register required for instruction 'stackrestore'"),
+    ("pmevent.mask -1;", "Argument -1 of instruction '(null)': value '65535' out of range, expected to be in range [2..3]"),
+    ("pmevent.mask 0x10000;", "Argument 65536 of instruction '(null)': value '65535' out of range, expected to be in range [2..3]"),
+    ("div.ftz _, %u64_2, %u64_3;", "Unexpected instruction types specified for 'div'"),
+    ("tensormap.replace.tile.rank.global.b32 [%b64_1], 3;", "Tensormap size modifier required for instruction 'tensormap.replace'"),
     (REPLACE.format("rank", 32, "gv"), "Argument 1 of instruction 'tensormap.replace': must be register"),
     (REPLACE.format("box_dim", 32, "0, gv"), "Argument 2 of instruction 'tensormap.replace': must be register"),
     (REPLACE.format("rank", 32, "%tid.x"), "Special register argument not allowed for instruction 'tensormap.replace'"),
@@ -88,6 +105,9 @@ ACCEPTED = [
     "cvt.rn.bf16x2.f32 {%b32_1}, %f32_1, %f32_2;",
     "setp.lt.bf16 %pred_1, {%b16_1}, %b16_2;",
     "membar.proxy.alias.finite;",
+    IM2COL.format("{%s16_1}"),
+    IM2COL.format("{7}"),
+    "pmevent.mask 65535;",
     "fence.proxy.alias.finite;",
     REPLACE.format("rank", 32, "%f32_1"),
     REPLACE.format("rank", 32, "gv+4"),
