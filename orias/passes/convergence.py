@@ -171,6 +171,10 @@ class _Inserter:
         # A function may be called by part of the warp: all of it counts as partial.
         partial: set[int] = set() if fn.kind == "entry" else {b.id for b in fn.blocks}
         groups = _Groups(self.by_id)
+        ends: set[int] = set()
+        if not self.forest.irreducible:
+            ends = {pdom.idom[b.id] for b in fn.blocks if self.div.branches[b.id]}
+            ends -= {loop.header.id for loop in self.forest.loops}
         local: dict[int, tuple[frozenset[tuple[int, int]], DomTree]] = {}
         for b in fn.blocks:
             if not self.div.branches[b.id]:
@@ -186,7 +190,9 @@ class _Inserter:
             extent = _reachable(b, end, frozenset())
             partial |= extent
             if end != NO_BLOCK:
-                groups.add(b, end, reach, extent)
+                last, passed = self._last_of(end, ends)
+                partial |= passed
+                groups.add(b, last, reach | passed, extent | passed)
             loop = self.forest.innermost[b.id]
             if loop is None or end in loop.blocks or any(s.id not in loop.blocks for s in b.succs):
                 continue
@@ -210,6 +216,22 @@ class _Inserter:
         self.regions = groups.finish()
         self.regions.sort(key=lambda r: -len(r.blocks))
         return partial
+
+    def _last_of(self, end: int, ends: set[int]) -> tuple[int, set[int]]:
+        """Where threads that meet at a block may meet as well, and the blocks before it: past blocks that do nothing, to one of the `ends`.
+
+        Those are ends of regions, and none begins a loop; so this comes to an end.
+        """
+        passed: set[int] = set()
+        while True:
+            b = self.by_id[end]
+            if len(b.succs) != 1 or any(i.op is not OP_PHI for i in b.insts):
+                return end, passed
+            onto = b.succs[0].id
+            if onto not in ends:
+                return end, passed
+            passed.add(end)
+            end = onto
 
     def _parted(self) -> frozenset[int]:
         """See ``Func.parted``.  As ptxas has it, a warp is whole again only where a barrier is picked up."""

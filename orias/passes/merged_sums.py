@@ -132,7 +132,7 @@ def _take_sum(table: IsaTable, values: Values, here: dict[int, int], gone: set[i
     for o, other in ((inst.src[0], inst.src[1]), (inst.src[1], inst.src[0])):
         d = _single(values, here, o)
         if d is not None and d.op is _SUM and len(d.dst) == 1 and not has_modifiers(o) and not has_modifiers(other):
-            found.append((-here[d.uid], d, other))
+            found.append((-here[d.uid], d, RZ if constant_of(other) == 0 else other))
     for _, d, other in sorted(found, key=lambda x: x[0]):
         terms = [s for s in d.src if s != RZ]
         if len(terms) != 2:

@@ -46,6 +46,8 @@ _SHL64: Final = op("shl64")
 _WIDE: Final = {True: op("IMAD.WIDE"), False: op("IMAD.WIDE.U32")}
 _SHL: Final = op("SHF.L.U32")
 _SHR: Final = op("SHF.R.U32.HI")
+_FUNNEL_LEFT: Final = (op("SHF.L.U32.HI"), op("SHF.L.W.U32.HI"))
+_FUNNEL_RIGHT: Final = (op("SHF.R.U32"), op("SHF.R.W.U32"))
 _LEA_HI: Final = op("LEA.HI")
 
 
@@ -66,6 +68,25 @@ def shift_left_of(inst: Inst | None) -> tuple[Opnd, int] | None:
         if v is not None and v > 1 and v & (v - 1) == 0:
             return inst.src[0], v.bit_length() - 1
     return None
+
+
+def _upper_word(inst: Inst | None) -> tuple[Opnd, int, Opnd] | None:
+    """(low, k, high) if the instruction gives the upper word of {high, low} << k with 0 < k < 32: shifts to the right, rotations, funnels."""
+    if inst is None or len(inst.dst) != 1 or inst.op.base != "SHF":
+        return None
+    k = constant_of(inst.src[1])
+    if k is None or not 0 < k < 32:
+        return None
+    low, high = inst.src[0], inst.src[2]
+    if inst.op is _SHR:
+        if low != RZ:
+            return None
+        low, k, high = high, 32 - k, RZ
+    elif inst.op in _FUNNEL_RIGHT:
+        k = 32 - k
+    elif inst.op not in _FUNNEL_LEFT:
+        return None
+    return (low, k, high) if all(in_file(o, K_R) and not has_flags(o) for o in (low, high)) else None
 
 
 def _add3(cx: Cx, inst: Inst) -> None:
@@ -191,12 +212,11 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
         if d is not None and d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ:
             cx.rewrite(inst, _IMAD, [d.src[0], d.src[1], other])
             return True
-        if d is not None and d.op is _SHR and d.src[0] == RZ and in_file(other, K_R) and not has_flags(other):
-            n = constant_of(d.src[1])
-            if n is not None and 0 < n < 32 and in_file(d.src[2], K_R) and not has_flags(d.src[2]):
-                # The upper word of x << 32 - n.
-                cx.rewrite(inst, _LEA_HI, [d.src[2], other, RZ, imm(32 - n)])
-                return True
+        upper = _upper_word(d) if in_file(other, K_R) and not has_flags(other) else None
+        if upper is not None:
+            low, left, high = upper
+            cx.rewrite(inst, _LEA_HI, [low, other, high, imm(left)])
+            return True
     return False
 
 
@@ -243,6 +263,9 @@ def _mad(cx: Cx, inst: Inst) -> None:
     if mods not in ((), ("U32",)):
         return
     a, b, c = inst.src
+    if c != RZ and constant_of(c) == 0:
+        c = RZ
+        cx.rewrite(inst, inst.op, [a, b, c])
     va, vb = constant_of(a), constant_of(b)
     if va is not None and vb is not None:
         cx.rewrite(inst, _IADD3, [imm(multiply(va, vb)), c, RZ])

@@ -50,7 +50,7 @@ from orias.isa.operand import (
 from orias.ori.decisions import UNIFORM, Decision
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.remat import words_needed
-from orias.passes.uniform_operands import fold_bases, take_uniform
+from orias.passes.uniform_operands import base_sums, fold_bases, take_uniform
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import FREE_WORDS
@@ -75,7 +75,7 @@ def compute_uniformly(fn: Func) -> bool:
     needs = words_needed(fn, lv)
     top = max(needs.values())
     if top <= FREE_WORDS:
-        return fn.target.has(features.UNIFORM_BRANCHES) and _Chains(fn, lv, set()).run()
+        return _Chains(fn, lv, set()).run()
     return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(FREE_WORDS, top - fn.knobs.urf_peak_slack)}).run()
 
 
@@ -138,6 +138,7 @@ class _Chains:
             self.made.clear()
         if self.fn.target.has(features.UNIFORM_BRANCHES):
             self._take_conditions(all_forms, all_made)
+        self._take_bases(all_forms, all_made)
         if not self.forms:
             return False
         if self.fn.decisions is not None:
@@ -266,34 +267,51 @@ class _Chains:
             if t is None or not self._branches_uniformly(t, b):
                 continue
             condition = made.get(vreg(t.guard))
-            if condition is None or condition.uid in self.forms:
+            if condition is not None:
+                # The branch itself waits less for its condition, which counts in loops.
+                self._take(condition, self._weight(b) * self.fn.knobs.urf_branch_gain >> 3, forms, made)
+
+    def _take_bases(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
+        """Move what sums add to bases of addresses, where it takes fewer moves than there are sums: addresses add it themselves."""
+        gains: dict[int, int] = {}
+        for total, _ in base_sums(self.fn, self.table):
+            terms = [s for s in total.src if _is_value(s)]
+            uniform = [s for s in terms if vreg(s) in made and not has_flags(s) and self.fn.width(s) == 1]
+            uniform = [s for s in uniform if not _is_constant(made[vreg(s)])]
+            plain = len(terms) == 2 and all(is_vreg(s) or s == RZ for s in total.src)
+            if plain and len(uniform) == 1 and not any(has_lane(s) for s in terms):
+                v = vreg(uniform[0])
+                gains[v] = gains.get(v, 0) + self._weight(self.home[total.uid])
+        for v, gain in gains.items():
+            self._take(made[v], gain - 1, forms, made)
+
+    def _take(self, root: Inst, gain: int, forms: dict[int, Op], made: dict[int, Inst]) -> None:
+        """Move a computation with all that it is made of, unless that takes more moves than it saves and `gain`."""
+        more: dict[int, Inst] = {}
+        work = [root]
+        readers = 0
+        while work and len(more) + readers < self.fn.knobs.urf_condition_budget:
+            inst = work.pop()
+            if inst.uid in more or inst.uid in self.forms:
                 continue
-            more: dict[int, Inst] = {}
-            work = [condition]
-            readers = 0
-            while work and len(more) + readers < self.fn.knobs.urf_condition_budget:
-                inst = work.pop()
-                if inst.uid in more or inst.uid in self.forms:
-                    continue
-                more[inst.uid] = inst
-                readers += sum(len(self.users.get(vreg(d), ())) for d in inst.dst)
-                work += [made[vreg(s)] for s in inst.src if _is_value(s)]
-            if work:
-                continue
-            saved = sum(self._needed_back(inst) for inst in more.values())
+            more[inst.uid] = inst
+            readers += sum(len(self.users.get(vreg(d), ())) for d in inst.dst)
+            work += [made[vreg(s)] for s in inst.src if _is_value(s)]
+        if work:
+            return
+        saved = gain + sum(self._needed_back(inst) for inst in more.values())
+        for inst in more.values():
+            self.forms[inst.uid] = forms[inst.uid]
+            for d in inst.dst:
+                if is_vreg(d):
+                    self.made[vreg(d)] = inst
+        for inst in more.values():
+            cost, won, _ = self._balance(inst)
+            # A constant that vector operations need too is loaded twice.
+            saved += won - (min(cost, 1) if _is_constant(inst) else cost)
+        if saved < 0:
             for inst in more.values():
-                self.forms[inst.uid] = forms[inst.uid]
-                for d in inst.dst:
-                    if is_vreg(d):
-                        self.made[vreg(d)] = inst
-            for inst in more.values():
-                cost, gain, _ = self._balance(inst)
-                # A constant that vector operations need too is loaded twice.
-                saved += gain - (min(cost, 1) if _is_constant(inst) else cost)
-            # The branch itself waits less for its condition, which counts in loops.
-            if saved + (self._weight(b) * self.fn.knobs.urf_branch_gain >> 3) < 0:
-                for inst in more.values():
-                    self._drop(inst)
+                self._drop(inst)
 
     def _branches_uniformly(self, inst: Inst, b: Block) -> bool:
         """True for a branch on a predicate that may be a uniform one: the warp reaches it as a whole."""

@@ -1,8 +1,11 @@
 """Uniform registers as operands of vector instructions: in which places, and as part of addresses."""
 
+from typing import Final
+
 from orias.isa.isa_table import IsaTable
 from orias.isa.op import F_COMMUTES, F_FOLDS, F_PSEUDO, Op, op
 from orias.isa.operand import (
+    FIRST_VIRTUAL,
     K_NONE,
     K_R,
     K_UR,
@@ -19,6 +22,7 @@ from orias.isa.operand import (
     in_file,
     is_imm,
     is_vreg,
+    ur,
     vreg,
     with_file,
 )
@@ -27,6 +31,9 @@ from orias.passes.def_use import Values
 from orias.passes.offsets import offset_fits
 from orias.passes.rules_pred import SWAPPED
 from orias.semantics.truth_tables import permuted
+
+_SUM: Final = op("IADD3")
+_ANY: Final = ur(FIRST_VIRTUAL)
 
 
 def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, list[Opnd]] | None:
@@ -107,31 +114,36 @@ def _compared(table: IsaTable, inst: Inst, src: list[Opnd]) -> tuple[Op, list[Op
     return (turned, cand) if table.accepts(turned, inst.guard, inst.dst, cand) else None
 
 
-def fold_bases(fn: Func, table: IsaTable) -> None:
-    """R = R' + UR that is only read as a base of addresses: they add the uniform register themselves."""
+def base_sums(fn: Func, table: IsaTable) -> list[tuple[Inst, list[tuple[Inst, int]]]]:
+    """Sums of registers that are only read as bases of addresses which have room for a uniform register, with these addresses."""
     values = Values(fn)
-    sums: dict[int, Inst] = {}
-    for inst in fn.insts():
-        if (
-            inst.op.base == "IADD3"
-            and not inst.op.mods
-            and len(inst.dst) == 1
-            and inst.guard == PT
-            and inst.old == K_NONE
-        ):
-            if sum(in_file(s, K_UR) for s in inst.src) == 1 and is_vreg(inst.dst[0]):
-                sums[vreg(inst.dst[0])] = inst
-    if not sums:
-        return
     sites: dict[int, list[tuple[Inst, int]]] = {}
     for inst in fn.insts():
         for a in inst.op.addr if inst.op.flags & F_FOLDS else ():
-            v = vreg(inst.src[a + 1])
-            if v in sums and in_file(inst.src[a + 1], K_R):
-                sites.setdefault(v, []).append((inst, a))
-    for v, found in sites.items():
-        if len(found) == values.uses[v]:
-            _fold_base(table, sums[v], found)
+            base = inst.src[a + 1]
+            d = values.definition(base) if in_file(base, K_R) and inst.src[a + 2] == URZ else None
+            if d is not None and d.op is _SUM and len(d.dst) == 1 and d.guard == PT and d.old == K_NONE:
+                sites.setdefault(vreg(base), []).append((inst, a))
+    found = []
+    for v, readers in sites.items():
+        d = values.defs[v]
+        if d is not None and values.uses[v] == len(readers) and all(_takes_both(table, *site) for site in readers):
+            found.append((d, readers))
+    return found
+
+
+def _takes_both(table: IsaTable, inst: Inst, a: int) -> bool:
+    """True if the address may have a vector and a uniform register."""
+    src = list(inst.src)
+    src[a + 2] = _ANY
+    return is_imm(src[a + 3]) and _encodes(table, inst, src)
+
+
+def fold_bases(fn: Func, table: IsaTable) -> None:
+    """R = R' + UR that is only read as a base of addresses: they add the uniform register themselves."""
+    for total, sites in base_sums(fn, table):
+        if sum(in_file(s, K_UR) for s in total.src) == 1:
+            _fold_base(table, total, sites)
 
 
 def _fold_base(table: IsaTable, total: Inst, sites: list[tuple[Inst, int]]) -> None:
@@ -145,8 +157,6 @@ def _fold_base(table: IsaTable, total: Inst, sites: list[tuple[Inst, int]]) -> N
         return
     new: list[list[Opnd]] = []
     for inst, a in sites:
-        if inst.src[a + 2] != URZ or not is_imm(inst.src[a + 3]):
-            return
         offset = imm_signed(inst.src[a + 3]) + constant
         if not offset_fits(inst, a, offset):
             return

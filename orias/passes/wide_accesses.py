@@ -1,6 +1,6 @@
 """LateExpansion, after it: loads and stores of neighbouring words of shared memory are one.
 
-Two or four words that are aligned as a whole, as far as the low bits of the address are known, are loaded together where the
+Two or four words, in loads and stores of one or two, that are aligned as a whole, as far as the low bits of the address are known, are loaded together where the
 first of them was if nothing between may write memory, and stored together where the last of them was if nothing between
 may read or write the same place.
 """
@@ -24,6 +24,7 @@ from orias.isa.operand import (
     is_vreg,
     reg,
     vreg,
+    with_pair_lane,
     with_word_lane,
 )
 from orias.ori.decisions import MERGED, Decision
@@ -57,8 +58,9 @@ class _Store:
 def widen_accesses(fn: Func) -> bool:
     """Merge loads and stores block by block; True if any were."""
     name = fn.target.spelling("shared_load")
-    load, wide = op(name), ((4, op(f"{name}.128")), (2, op(f"{name}.64")))
-    loads = sum(i.op is load for b in fn.blocks for i in b.insts)
+    pair = op(f"{name}.64")
+    narrow, wide = (op(name), pair), ((4, op(f"{name}.128")), (2, pair))
+    loads = sum(i.op in narrow for b in fn.blocks for i in b.insts)
     storing = [b for b in fn.blocks if sum(i.op.base == _STORE_BASE for i in b.insts) > 1]
     if loads < 2 and not storing:
         return False
@@ -66,7 +68,7 @@ def widen_accesses(fn: Func) -> bool:
     words: dict[int, Opnd] = {}
     if loads > 1:
         for chain in chains(fn, fn.knobs.vectorization_distance):
-            _widen(fn, chain, zeros, load, wide, words)
+            _widen(fn, chain, zeros, narrow, wide, words)
     changed = False
     for b in storing:
         changed = _Stores(fn, b, zeros).run() or changed
@@ -81,7 +83,9 @@ def _alignment(zeros: bytearray, base: Opnd) -> int:
     return 1 << min(known, 4)
 
 
-def _widen(fn: Func, chain: list[Follower], zeros: bytearray, load: Op, wide: Wide, words: dict[int, Opnd]) -> None:
+def _widen(
+    fn: Func, chain: list[Follower], zeros: bytearray, narrow: tuple[Op, Op], wide: Wide, words: dict[int, Opnd]
+) -> None:
     groups: dict[Opnd, dict[int, tuple[int, Inst]]] = {}
     gone: set[int] = set()
     k = 0
@@ -93,7 +97,7 @@ def _widen(fn: Func, chain: list[Follower], zeros: bytearray, load: Op, wide: Wi
                 if groups and keeps_loads(fn, inst):
                     _take(fn, zeros, wide, groups, words, gone)
                     groups = {}
-            elif inst.op is load and _is_word_load(fn, inst):
+            elif inst.op in narrow and _is_plain_load(fn, inst):
                 groups.setdefault(inst.src[1], {}).setdefault(imm_value(inst.src[3]), (k, inst))
     _take(fn, zeros, wide, groups, words, gone)
     if gone:
@@ -106,12 +110,12 @@ def _is_plain_address(inst: Inst) -> bool:
     return inst.guard == PT and inst.src[0] == K_NONE and inst.src[2] == URZ and is_imm(inst.src[3])
 
 
-def _is_word_load(fn: Func, inst: Inst) -> bool:
-    """True for an unguarded load of one word into a register, with a constant offset."""
+def _is_plain_load(fn: Func, inst: Inst) -> bool:
+    """True for an unguarded load of one or two words into a register, with a constant offset."""
     if inst.old != K_NONE or len(inst.dst) != 1 or len(inst.src) != 4 or not _is_plain_address(inst):
         return False
     d = inst.dst[0]
-    return is_vreg(d) and in_file(d, K_R) and fn.width(d) == 1
+    return is_vreg(d) and in_file(d, K_R) and fn.width(d) <= 2
 
 
 def _take(
@@ -132,8 +136,8 @@ def _take(
             if aligned < size:
                 continue
             for start in sorted(found):
-                offsets = range(start, start + size, _WORD)
-                if start % size or not all(o in found for o in offsets):
+                offsets = [] if start % size else _covering(fn, found, start, start + size)
+                if len(offsets) < 2:
                     continue
                 members = [found.pop(o) for o in offsets]
                 first = min(k for k, _ in members)
@@ -141,13 +145,28 @@ def _take(
                     continue
                 whole = fn.new_vreg(K_R, count)
                 leader = next(i for k, i in members if k == first)
-                for n, (_, inst) in enumerate(members):
-                    words[vreg(inst.dst[0])] = with_word_lane(whole, n)
+                for o, (_, inst) in zip(offsets, members, strict=True):
+                    n = (o - start) // _WORD
+                    single = fn.width(inst.dst[0]) == 1
+                    words[vreg(inst.dst[0])] = with_word_lane(whole, n) if single else with_pair_lane(whole, n // 2)
                     if inst is not leader:
                         gone.add(inst.uid)
                 _note(fn, "loads", leader, [i for _, i in members], size)
                 leader.op, leader.dst = load, [whole]
                 leader.src[3] = members[0][1].src[3]
+
+
+def _covering(fn: Func, found: dict[int, tuple[int, Inst]], start: int, end: int) -> list[int]:
+    """The offsets of loads that together fetch the bytes from `start` to `end`, pairs at even words; none if there are no such loads."""
+    offsets: list[int] = []
+    at = start
+    while at < end and at in found:
+        size = fn.width(found[at][1].dst[0]) * _WORD
+        if at % size:
+            return []
+        offsets.append(at)
+        at += size
+    return offsets if at == end else []
 
 
 def _note(fn: Func, what: str, leader: Inst, members: list[Inst], size: int) -> None:

@@ -47,6 +47,7 @@ from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
 from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
+from orias.passes.scaled_addresses import scale_addresses
 from orias.passes.separate_exits import exit_separately
 from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
@@ -227,6 +228,8 @@ def _uniform(fn: Func, o: Options) -> None:
 def _long_integers(fn: Func, o: Options) -> None:
     test_with_logic(fn)
     merge_sums(fn)
+    if scale_addresses(fn):
+        eliminate_dead(fn)
     fuse_words(fn)
     balance_addresses(fn)
 

@@ -12,7 +12,7 @@ NAMES: Final[tuple[str, ...]] = (
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
     "cast_predicate", "long_integers", "uniform_global_stores", "map_codes", "absolute_differences",
-    "implicit_levels", "uniform_branches", "counts_in_shared", "collective_macros", "doubled_matches",
+    "implicit_levels", "uniform_branches", "counts_in_shared", "collective_macros", "doubled_matches", "scaled_addresses",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -123,3 +123,5 @@ COLLECTIVE_MACROS: Final = 51
 """ptxas puts text in place of collectives, in which no sum may stand (:mod:`orias.ptx.replaced_text`)."""
 DOUBLED_MATCHES: Final = 52
 """With :data:`COLLECTIVE_MACROS`: the text of ``match`` has each call twice."""
+SCALED_ADDRESSES: Final = 53
+"""The compiler scales base registers of shared memory (``[R.X4]``); the others encode it, and ptxas never writes it there."""

@@ -144,8 +144,9 @@ b3: -> b4
   v261:R = IADD3 v256, 0x3, RZ
 b4: -> b6
   v262:R = phi v260, v261
+  v259:R = IADD3 v262, 0x1, RZ
 b6: -> b7 b8
-  v263:R = phi v256, v262
+  v263:R = phi v256, v259
   v264:P, PT = ISETP.GE.AND v263, 0x2, PT
   @v264 BRA
 b7: -> b8

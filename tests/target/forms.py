@@ -25,6 +25,7 @@ FEATURES: dict[str, tuple[str, str]] = {
         " bar.sync 1; st.global.u32 [%rd1+4], %r10; bar.sync 2; atom.global.add.u32 %r1, [%rd1], 1; $L:",
         r"BRA\.U !?UP",
     ),
+    "scaled_addresses": ("shl.b32 %r2, %r10, 2; mov.u32 %r3, sh; add.u32 %r2, %r2, %r3; ld.shared.u32 %r1, [%r2];", r"LDS\S* R\d+, \[R\d+\.X4"),
     "constant_operands": ("mov.u32 %r2, %ntid.x; add.s32 %r1, %r10, %r2;", r"IADD3? .*c\[0x0\]"),
 }  # fmt: skip
 """Feature -> PTX, pattern of an instruction that is there if the target has it (after ``!``: if it has not)."""
