@@ -84,11 +84,7 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         errors.append(_expected(place, name, kind))
     sizes = _size_errors(name, where.elems[-1], sig, 2 if place else 1)
     errors = [*sizes, *errors] if sizes and sizes[0].startswith("Illegal") else [*errors, *sizes]
-    if (
-        name.startswith("t")
-        and sig.mods.get("vec") != "v4"
-        and not (sig.mods.get("vec") == "v2" and types[0] == "f16x2")
-    ):
+    if name.startswith("t") and sig.mods.get("vec") != "v4" and types[0] != "f16x2":
         return [*index, f"Instruction '{name}.{types[0]}' requires .v4 type"]
     return errors
 
