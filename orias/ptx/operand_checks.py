@@ -341,7 +341,7 @@ def _value(slot: Slot, op: Operand, use: Use) -> bool:
     """Whether an operand fits as a result or source, or as a pair of one and a predicate."""
     if op.kind == O_PAIR:
         first, second = op.elems
-        if not slot.pair and slot.role in "DQ":
+        if not slot.pair and slot.role in "DQS":
             use.note(f"Predicate output not allowed for instruction '{use.name}'")
             return slot.role == "Q" or first.kind != O_REG or _value(slot, first, use)
         if second.kind != O_SINK and (second.var is None or second.var.type != "pred"):

@@ -17,7 +17,8 @@ from orias.ptx.ast import (
     Operand,
     Sig,
 )
-from orias.ptx.fits import Use, is_untyped, register_fits
+from orias.ptx.fits import Use, is_untyped, register_fits, scalar_fits
+from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 _NAMED: Final = ("texref", "surfref", "samplerref")
@@ -190,15 +191,26 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
     return op.kind == O_IMM and (wider or op.imm_type == "int")
 
 
+_LEVEL: Final = Slot("S")
+"""The level of detail, and what stands in its place."""
+
+
+def _address_for_level(op: Operand, type_: str, use: Use) -> bool:
+    """Whether the address of a variable, or an operand in brackets, fits in place of the level: its message is that it is no register."""
+    use.index = 3
+    if op.kind == O_SYM:
+        if not op.value:
+            use.must_be_register()
+        return not op.value
+    return scalar_fits(_LEVEL, op, type_, False, use)
+
+
 def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     """Whether the operands after the place of a sampling instruction fit: a level has the type of the coordinates."""
     level = name == "tex.level"
-    if level and ops[0].kind == O_SYM and not ops[0].value:
-        use.index = 3
-        use.must_be_register()
-        return True
-    if level and ops[0].kind == O_SYM:
-        return False
+    kind = ops[0].kind if ops else O_SINK
+    if (kind == O_SYM and level) or (kind == O_ADDR and name != "tex.grad"):
+        return _address_for_level(ops[0], type_, use)
     if any((o.kind == O_SYM and not o.value) or o.kind == O_FUNC for o in (ops[1:] if level else ops)):
         return False
     if level and ops[0].kind == O_REG and ops[0].var is not None:
