@@ -341,15 +341,17 @@ else dst=shared::cluster op=min/max t0!=u32/s32 | dst=shared::cluster op=and/or/
 else op=add t0=f16/bf16 !noftz -> Modifier '.noftz' required for instruction '{{n}}' with type '.{{t0}}' and operation '.{{op}}'
 """,
     "tensormap.replace": """
-!field => Tensormap field modifier required for instruction '{n}'
-!.b1024 => Tensormap size modifier required for instruction '{n}'
-mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 => Illegal modifier '.tile' for instruction '{n}'
-space!=-/global/shared::cta => State space incorrect for instruction '{n}'
+mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 -> Illegal modifier '.tile' for instruction '{n}'
 field=elemtype v1=13.. -> @Iv8.7 : {n}.elemtype with input value >= 13
-field=ADDRESS t1!=b64 t1!=b1024 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
+field=ADDRESS !.b64 -> Illegal modifier '.{field}' for instruction '{n}' with type '.b32'
+field field!=ADDRESS .b64 -> Illegal modifier '.{field}' for instruction '{n}' with type '.b64'
+!field .b64 -> Illegal modifier '' for instruction '{n}' with type '.b64'
+!field -> Tensormap field modifier required for instruction '{n}'
+space!=-/global/shared::cta -> State space incorrect for instruction '{n}'
+!.b1024 => Tensormap size modifier required for instruction '{n}'
+!field =>
 field=ORDINAL count!=3 | field!=ORDINAL count!=2 => Arguments mismatch for instruction '{n}'
 field=ORDINAL a1!=imm => Arguments mismatch for instruction '{n}'
-field=ADDRESS last=NOT64 | field!=ADDRESS last=NOT32 => Arguments mismatch for instruction '{n}'
 field=elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity last!=imm -> Integer constant expression expected
 """,
 }
