@@ -8,7 +8,7 @@ from typing import Final
 from orias.analysis.cfg import Loop, dominators, find_loops, loop_members
 from orias.analysis.liveness import liveness
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_physical, is_reg, is_vreg, vreg
+from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_imm, is_physical, is_reg, is_vreg, vreg
 from orias.ori.decisions import HOISTED, NOT_HOISTED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.gvn import Key, key_of, rename, take
@@ -18,10 +18,11 @@ from orias.target.register_steps import STEPS
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ | F_SPECIAL
 
 
-def hoist_invariants(fn: Func, new_blocks: bool = True) -> bool:
+def hoist_invariants(fn: Func, late: bool = False) -> bool:
     """Hoist from every loop, inner loops first; True if anything moved.
 
-    `new_blocks`: a loop without a block before it gets one.
+    Early, a loop without a block before it gets one, and constants stay where they are operands.  `late`, when every operand has the form
+    that the target wants, constants leave the loop too.
     """
     forest = find_loops(fn, dominators(fn))
     if not forest.loops:
@@ -31,14 +32,14 @@ def hoist_invariants(fn: Func, new_blocks: bool = True) -> bool:
     first_new = fn.next_block
     changed = False
     for loop in reversed(forest.loops):
-        pre = preheader(fn, loop, new_blocks)
+        pre = preheader(fn, loop, not late)
         if pre is None:
             continue
         outer = loop.parent if pre.id >= first_new else None
         while outer is not None:
             members[outer].insert(members[outer].index(loop.header), pre)
             outer = outer.parent
-        if _hoist(fn, loop, members[loop], pre, _room(fn, members[loop], live)):
+        if _hoist(fn, loop, members[loop], pre, _room(fn, members[loop], live), late):
             changed = True
     return changed
 
@@ -97,7 +98,7 @@ def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
     return pre
 
 
-def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int) -> bool:
+def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, late: bool) -> bool:
     local: set[int] = set()
     for b in members:
         for inst in b.insts:
@@ -119,7 +120,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int) ->
             for inst in b.insts:
                 if repl:
                     rename(inst, repl)
-                if moved < room and _invariant(inst, local):
+                if moved < room and _invariant(inst, local, late):
                     again = True
                     for d in inst.dst:
                         local.discard(vreg(d))
@@ -140,7 +141,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int) ->
             for inst in b.insts:
                 rename(inst, repl)
     if fn.decisions is not None and room <= moved:
-        left = sum(_invariant(i, local) for b in members for i in b.insts)
+        left = sum(_invariant(i, local, late) for b in members for i in b.insts)
         if left:
             text = f"{left} invariant computations stay in the loop: {moved} have left it, more would cost registers"
             fn.decisions.append(
@@ -154,13 +155,13 @@ def line_of(loop: Loop) -> int:
     return next((i.loc for b in loop.latches for i in reversed(b.insts) if i.loc), 0)
 
 
-def _invariant(inst: Inst, local: set[int]) -> bool:
+def _invariant(inst: Inst, local: set[int], late: bool) -> bool:
     op = inst.op
     if op.flags & _STAY or op is OP_PHI or inst.guard != PT or op.base == "undef":
         return False
     if op is OP_PACK:
         return False
-    if op is OP_COPY and not is_const(inst.src[0]):
+    if op is OP_COPY and not (is_const(inst.src[0]) or (late and is_imm(inst.src[0]))):
         return False
     # There are seven predicates; one held through a loop soon costs more than its compare.
     if any(in_file(d, K_P) and is_vreg(d) for d in inst.dst):

@@ -25,6 +25,7 @@ from orias.isa.operand import (
     with_word_lane,
 )
 from orias.ori.ir import OP_PACK, Inst
+from orias.passes.funnels import join_pairs, join_words, joined_pairs
 from orias.passes.simplify import RULES, Cx, portable
 from orias.semantics.integers import (
     add,
@@ -191,6 +192,8 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
     """x << k plus y becomes LEA, a * b plus y becomes IMAD."""
     if len(terms) + (1 if total else 0) != 2:
         return False
+    if len(terms) == 2 and not has_lane(terms[0]) and join_words(cx, inst, terms[0], terms[1]):
+        return True
     for k, t in enumerate(terms):
         if has_flags(t):
             if t & NEG and _subtract_product(cx, inst, t, terms[:k] + terms[k + 1 :], total):
@@ -345,6 +348,10 @@ def _add64(cx: Cx, inst: Inst) -> None:
                 return
         if inst.src != [a, imm64(vb)]:
             cx.rewrite(inst, _IADD64, [a, imm64(vb)])
+        return
+    joined = None if has_flags(a) or has_flags(b) or has_lane(a) or has_lane(b) else joined_pairs(cx, a, b)
+    if joined is not None:
+        join_pairs(cx, inst, joined)
         return
     for x, y in ((a, b), (b, a)):
         if has_flags(x) or has_lane(x) or has_flags(y):

@@ -6,6 +6,7 @@ from orias.analysis.known_bits import below, trailing_zeros
 from orias.isa.op import F_EXTENDS, op
 from orias.isa.operand import K_R, NOT_PT, RZ, Opnd, has_lane, has_modifiers, imm, imm_value, in_file, is_imm, vreg
 from orias.ori.ir import Inst
+from orias.passes.funnels import join_words
 from orias.passes.simplify import RULES, Cx, portable
 from orias.semantics.integers import byte_index, constant_of, lop3
 from orias.semantics.integers import prmt as permute_bytes
@@ -23,6 +24,8 @@ _LOP3: Final = op("LOP3.LUT")
 _EXTENDED: Final = {0x9910: 0x7FFF, 0x8880: 0x7F, 0x7710: 0xFFFF, 0x7770: 0xFF, 0x4410: 0xFFFF, 0x4440: 0xFF}
 """PRMT selector that extends the low half or byte, with its sign or with zeros -> largest value that it leaves as it is."""
 _MASK32: Final = 0xFFFFFFFF
+_JOINING: Final = (0xFC, 0x3C)
+"""a | b and a ^ b."""
 
 
 def _foldable(inst: Inst | None) -> bool:
@@ -47,6 +50,8 @@ def _step(cx: Cx, inst: Inst) -> bool:
     inputs = list(inst.src[:3])
     lut = imm_value(inst.src[3])
     if _reduce(cx, inst, inputs, lut):
+        return True
+    if lut in _JOINING and inputs[2] == RZ and join_words(cx, inst, inputs[0], inputs[1]):
         return True
     for k in range(3):
         o = inputs[k]

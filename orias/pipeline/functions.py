@@ -51,6 +51,7 @@ from orias.passes.scaled_addresses import scale_addresses
 from orias.passes.separate_exits import exit_separately
 from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
+from orias.passes.spread_products import spread_products
 from orias.passes.stored_values import reuse_stored
 from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.uniform_atomics import combine_uniform_atomics
@@ -175,7 +176,7 @@ def _licm(fn: Func, o: Options) -> None:
 
 def _licm_late(fn: Func, o: Options) -> None:
     if not any(fn.changes_uniform(i) for i in fn.insts()):
-        hoist_invariants(fn, new_blocks=False)
+        hoist_invariants(fn, late=True)
 
 
 def _switch(fn: Func, o: Options) -> None:
@@ -228,7 +229,8 @@ def _uniform(fn: Func, o: Options) -> None:
 def _long_integers(fn: Func, o: Options) -> None:
     test_with_logic(fn)
     merge_sums(fn)
-    if scale_addresses(fn):
+    changed = spread_products(fn)
+    if scale_addresses(fn) or changed:
         eliminate_dead(fn)
     fuse_words(fn)
     balance_addresses(fn)

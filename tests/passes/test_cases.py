@@ -17,6 +17,7 @@ WITHOUT = {
     "def_use": "an index of definitions and uses",
     "equal_blocks": "chains of blocks, in the cases of loads_ahead and wide_accesses, which ask for them",
     "exclusive_conditions": "what conditions say, which tests/passes/test_exclusive_conditions.py checks",
+    "funnels": "shifts that one funnel shift replaces, in the cases of rules_int and rules_logic, which ask for them",
     "instrument": "instructions of options, which tests/passes/test_instrument.py compares with those of ptxas",
     "loop_bodies": "the shape of loops and copies of their bodies, which unrolling asks for",
     "loop_decisions": "remarks on loops, which tests/explore/test_remarks.py checks",
