@@ -7,7 +7,7 @@ the upper half; where capsules state that with the barrier, :mod:`orias.schedule
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm, is_pred
+from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
 from orias.isa.roles import BARRIER_PAIR
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.loads_stores import acquire_fence, fence
@@ -31,20 +31,6 @@ def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> lis
     return [a] if count is None else [a, ctx.src(count, "u32")]
 
 
-def _emit_barrier(ctx: "Ctx", mods: str, src: list[Opnd]) -> None:
-    """BAR with modifiers, or the pseudo operation for two registers where a capsule states the packing with the barrier."""
-    if len(src) > 1 and not is_imm(src[0]) and not is_imm(src[1]) and not is_pred(src[1]):
-        if ctx.target.has(features.MERCURY_LAYOUT):
-            ctx.begin_guarded()
-            ctx.b.emit(f"{BARRIER_PAIR}.{mods}", [], src)
-            ctx.end_guarded()
-            return
-        high = ctx.b.r("SHF.L.U32", src[1], imm(16), RZ)
-        packed = ctx.b.r("LOP3.LUT", high, imm(15), src[0], imm(0xF8), NOT_PT)
-        src = [packed, packed, *src[2:]]
-    ctx.b.emit(f"BAR.{mods}", [], src, ctx.guard)
-
-
 @lowers("bar", "barrier", types="any")
 def lower_barrier(ctx: "Ctx", i: Instr) -> None:
     """bar and barrier: sync, arrive, red."""
@@ -63,18 +49,33 @@ def lower_barrier(ctx: "Ctx", i: Instr) -> None:
 
 
 def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
-    mods = i.sig.mods
+    reduces = op not in ("sync", "arrive")
+    first = 1 if reduces else 0
+    counted = len(i.ops) > (3 if reduces else 1)
+    src = _barrier_operands(ctx, i.ops[first], i.ops[first + 1] if counted else None)
+    rest = [ctx.pred_src(i.ops[-1])] if reduces else []
+    if not counted or is_imm(src[0]) or is_imm(src[1]):
+        _emit_barrier(ctx, i, "BAR", [*src, *rest], op, defer)
+    elif ctx.target.has(features.MERCURY_LAYOUT):
+        ctx.begin_guarded()
+        _emit_barrier(ctx, i, BARRIER_PAIR, [*src, *rest], op, defer)
+        ctx.end_guarded()
+    else:
+        high = ctx.b.r("SHF.L.U32", src[1], imm(16), RZ)
+        packed = ctx.b.r("LOP3.LUT", high, imm(15), src[0], imm(0xF8), NOT_PT)
+        _emit_barrier(ctx, i, "BAR", [packed, packed, *rest], op, defer)
+
+
+def _emit_barrier(ctx: "Ctx", i: Instr, base: str, src: list[Opnd], op: str, defer: str) -> None:
+    """The operation of a barrier, and the read of the result of a reduction."""
     if op == "sync":
-        src = _barrier_operands(ctx, i.ops[0], i.ops[1] if len(i.ops) > 1 else None)
-        _emit_barrier(ctx, "SYNC" + defer, src)
+        ctx.b.emit(f"{base}.SYNC{defer}", [], src, ctx.guard)
         return
     if op == "arrive":
-        _emit_barrier(ctx, "ARV", _barrier_operands(ctx, i.ops[0], i.ops[1]))
+        ctx.b.emit(f"{base}.ARV", [], src, ctx.guard)
         return
-    kind = mods["bool"]
-    src = _barrier_operands(ctx, i.ops[1], i.ops[2] if len(i.ops) > 3 else None)
-    src.append(ctx.pred_src(i.ops[-1]))
-    _emit_barrier(ctx, f"RED.{kind.upper()}{defer}", src)
+    kind = i.sig.mods["bool"]
+    ctx.b.emit(f"{base}.RED.{kind.upper()}{defer}", [], src, ctx.guard)
     if kind == "popc":
         ctx.define(i.ops[0], "B2R.RESULT", [], 1)
         return
