@@ -5,7 +5,8 @@ python tools/compare_records.py PROGRAMS [--arch A ...] [--mode exe|c|ewp|g|both
 PROGRAMS is a folder of .ptx files, or a JSON file {name: {"ptx": text without header, "targets": null, "sm_90+" or a list}}
 (`tests/cubin/data/record_programs.json`).  What must be equal is compared whole; offsets of instructions, which follow from the
 code, only by their number.  Prints for each target and mode how many programs are equal in sections, symbols, relocations and
-records, then each difference with the programs that have it, the most frequent first.
+records, then each difference with the programs that have it, the most frequent first, and how many files differ for each reason of
+`tools/record_reasons.py` (docs/cubin.md explains them) and for none.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from orias.cubin.elf import ElfFile
 from orias.cubin.nvinfo import NAMES, decode
 from tests.corpus.test_corpus import arch_of, needs_objects
 from tests.nvtools import tool
+from tools.record_reasons import reason_of, unexplained_order
 
 CODE_DEPENDENT = frozenset(
     ("REGCOUNT", "FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "MBARRIER_INSTR_OFFSETS", "INDIRECT_BRANCH_TARGETS", "INSTR_REG_MAP",
@@ -170,6 +172,18 @@ def judged(text: str, arch: str, mode: str, cache: Path) -> bytes | str:
     return out.read_bytes() if out.exists() else refused.read_text()
 
 
+def reasons(name: str, kind: str, ours: set[str], theirs: set[str]) -> set[str]:
+    """Why two sets of features differ; what has no reason is named as it is."""
+    found = set()
+    for sign, lines in (("+", ours - theirs), ("-", theirs - ours)):
+        for line in lines:
+            if " order " not in line:
+                found.add(reason_of(name, kind, f"{sign} {line}") or f"no reason: {name} {kind} {sign} {line}")
+    for what in unexplained_order(ours, theirs):
+        found.add(reason_of(name, kind, f"{what} order") or f"no reason: {name} {kind} {what} order")
+    return found
+
+
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("programs", type=Path)
@@ -183,6 +197,7 @@ def main() -> int:
     a = p.parse_args()
     where: dict[str, list[str]] = defaultdict(list)
     tally: dict[str, Counter[str]] = defaultdict(Counter)
+    causes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for name, text, arch, mode in jobs(a):
             label = f"{arch} {' '.join(MODES[mode]) or 'exe'}"
@@ -195,6 +210,7 @@ def main() -> int:
                 if isinstance(expected, bytes):
                     where["refused by us only: " + str(e)[:110]].append(f"{name} {label}")
                     tally[label]["refused by us only"] += 1
+                    causes[reason_of(name, label, "refused by us only") or f"no reason: {name} {label} refused"] += 1
                 continue
             if isinstance(expected, str):
                 where["refused by ptxas only: " + expected[:110]].append(f"{name} {label}")
@@ -210,12 +226,18 @@ def main() -> int:
                     print(name, label, line)
             for line in {general(n) + " | ours only" for n in x - y} | {general(n) + " | ptxas only" for n in y - x}:
                 where[line].append(f"{name} {label}")
+            causes.update(reasons(name, label, x, y))
     for label, n in tally.items():
         equal = ", ".join(f"{kind} {n[kind]}" for kind in (*KINDS, "all"))
         refused = "".join(f", {k} {n[k]}" for k in n if k.startswith("refused"))
         print(f"{label}: {n['compared']} compared; equal: {equal}{refused}")
     for line, found in sorted(where.items(), key=lambda n: (-len(n[1]), n[0])):
         print(f"{len(found):4d} {line}   [{', '.join(found[:: max(1, len(found) // 3)][:4])}]")
+    print(
+        f"files that differ, by reason ({sum(n['compared'] - n['all'] for n in tally.values())} files, some for several reasons):"
+    )
+    for cause, count in causes.most_common():
+        print(f"{count:4d} {cause}")
     return 0
 
 

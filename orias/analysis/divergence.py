@@ -20,7 +20,7 @@ from orias.analysis.cfg import (
     post_dominators,
     reverse_postorder,
 )
-from orias.isa.op import F_CALL, F_READ, F_SAME, F_SPECIAL, F_VARYING, F_WRITE, op
+from orias.isa.op import F_AGREES, F_CALL, F_READ, F_SAME, F_SPECIAL, F_VARYING, F_WRITE, op
 from orias.isa.operand import (
     FIRST_VREG,
     K_B,
@@ -218,7 +218,7 @@ class _Solver:
         o = inst.op
         if o.flags & (F_VARYING | F_CALL):
             return True
-        if o.flags & F_READ and o.flags & F_WRITE:
+        if o.flags & F_READ and o.flags & F_WRITE and not o.flags & F_AGREES:
             return True
         if o.flags & F_SPECIAL:
             for s in inst.src:

@@ -18,7 +18,9 @@ Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1
 =all every call (ORIAS_DRIVER_TRACE).  --exact: allocations end at their last byte, not at a multiple of 512 as on a device
 (ORIAS_EXACT).
 --tool: checks every kernel with memcheck, racecheck, initcheck and synccheck, or with hazards (ORIAS_TOOL).  --json FILE writes
-what they found, too; --leaks reports memory that was not given back; --error-exitcode N ends with N if there are errors.
+what they found, too; --leaks reports memory that was not given back, --api-errors functions that fail; --error-exitcode N ends
+with N if there are errors.  --keep-context: an error ends its kernel, not the context, so that later kernels run
+(ORIAS_KEEP_CONTEXT).
 --report: at the end, launches, instructions and modelled time of each kernel (ORIAS_REPORT).
 --env prints the environment instead of running a program.
 """
@@ -26,6 +28,14 @@ what they found, too; --leaks reports memory that was not given back; --error-ex
 
 _VALUES = {"--tool": "ORIAS_TOOL", "--json": "ORIAS_TOOL_JSON", "--error-exitcode": "ORIAS_ERROR_EXITCODE"}
 """Options with a value, and the variables that carry them."""
+_FLAGS = {
+    "--exact": "ORIAS_EXACT",
+    "--leaks": "ORIAS_LEAKS",
+    "--api-errors": "ORIAS_API_ERRORS",
+    "--keep-context": "ORIAS_KEEP_CONTEXT",
+    "--report": "ORIAS_REPORT",
+}
+"""Options without, likewise."""
 
 
 def exec_command(arguments: list[str]) -> int:
@@ -41,12 +51,8 @@ def exec_command(arguments: list[str]) -> int:
             environment["ORIAS_DEVICE"] = value or (arguments.pop(0) if arguments else "")
         elif name == "--trace":
             environment["ORIAS_DRIVER_TRACE"] = value or "errors"
-        elif name == "--exact":
-            environment["ORIAS_EXACT"] = "1"
-        elif name == "--leaks":
-            environment["ORIAS_LEAKS"] = "1"
-        elif name == "--report":
-            environment["ORIAS_REPORT"] = "1"
+        elif name in _FLAGS:
+            environment[_FLAGS[name]] = "1"
         elif name in _VALUES:
             environment[_VALUES[name]] = value or (arguments.pop(0) if arguments else "")
         elif name == "--env":
@@ -102,7 +108,7 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
         raise ToolError(str(e)) from None
     ours = [str(Path(__file__).parents[2]), str(Path(numpy.__file__).parents[1])]
     paths = environment.get("LD_LIBRARY_PATH", "")
-    changed = {k: environment[k] for k in (*_VALUES.values(), "ORIAS_LEAKS", "ORIAS_REPORT") if environment.get(k)}
+    changed = {k: environment[k] for k in (*_VALUES.values(), *_FLAGS.values()) if environment.get(k)}
     changed |= {
         "LD_LIBRARY_PATH": f"{place}:{paths}" if paths else place,
         "ORIAS_DEVICE": device,

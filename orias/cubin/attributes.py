@@ -137,6 +137,8 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(bval(nv.BINDLESS_SURFACE_BANK, 0))
     if k.bindless_texture:
         out.append(bval(nv.BINDLESS_TEXTURE_BANK, 0))
+    if k.surface_named_again:
+        out.append(bval(nv.BINDLESS_SURFACE_BANK, 0))
     out += _externs(k, symbols)
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))

@@ -183,16 +183,18 @@ def comments(rows: list[LineEntry], inlining: bool) -> dict[int, list[str]]:
         if key == before:
             continue
         before = key
+        sites = call_sites(rows, r) if inlining else [r]
         lines: list[str] = []
-        seen = 0
-        while True:
-            text = f'\t//## File "{r.file}", line {r.line}'
-            site = rows[r.caller - 1] if inlining and 0 < r.caller <= len(rows) and seen < len(rows) else None
-            if site is None:
-                lines.append(text)
-                break
-            lines.append(f'{text} inlined at "{site.file}", line {site.line}')
-            r = site
-            seen += 1
+        for k, site in enumerate(sites):
+            at = f' inlined at "{sites[k + 1].file}", line {sites[k + 1].line}' if k + 1 < len(sites) else ""
+            lines.append(f'\t//## File "{site.file}", line {site.line}{at}')
         out[offset] = lines
+    return out
+
+
+def call_sites(rows: list[LineEntry], row: LineEntry) -> list[LineEntry]:
+    """A row of a section, and the rows of the calls that its code was inlined at, from the inside out."""
+    out = [row]
+    while 0 < out[-1].caller <= len(rows) and len(out) <= len(rows):
+        out.append(rows[out[-1].caller - 1])
     return out

@@ -204,7 +204,7 @@ class KernelCode:
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
-        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
+        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
         "tools_patch", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
@@ -285,6 +285,8 @@ class KernelCode:
         """Texture, sampler and surface slots after the parameters in constant bank 0 (offsets in the bank)."""
         self.bindless_texture: bool = False
         self.bindless_surface: bool = False
+        self.surface_named_again: bool = False
+        """Up to sm_89: a second record for surfaces, as functions with a section of their own have it if they use one."""
 
         self.addresses: list[tuple[int, int]] = []
         """(code offset of an instruction, code offset that it holds as an immediate): return addresses and functions without relocation."""

@@ -60,7 +60,7 @@ def all_relocations(w: Work, frame: OutSection) -> None:
     """Create every relocation section, in file order; ``w.pending`` keeps their contents until symbols have numbers."""
     m = w.m
     keeps = m.preserve_relocs and not m.relocatable
-    late = _apart(w) and w.facts.split_segments
+    with_code, before_frame, after_frame = _texture_places(w)
     for code in w.codes:
         _add(
             w,
@@ -78,7 +78,7 @@ def all_relocations(w: Work, frame: OutSection) -> None:
             _add(w, code.bank2, [], w.facts.addends_in_relocations)
             if keeps:
                 _add_resolved(w, code.bank2, _resolved_pointers(w, code))
-        if not late:
+        if with_code:
             _add_texture_relocs(w, code)
     if m.debug:
         _add_lines(w)
@@ -99,13 +99,14 @@ def all_relocations(w: Work, frame: OutSection) -> None:
         _add(w, section, out, applied and w.facts.addends_in_relocations)
     if not m.debug:
         _add_lines(w)
+    for code in before_frame:
+        _add_texture_relocs(w, code)
     left, resolved = frames(w, frame)
     _add(w, frame, left)
     if keeps:
         _add_resolved(w, frame, resolved)
-    if late:
-        for code in w.codes:
-            _add_texture_relocs(w, code)
+    for code in after_frame:
+        _add_texture_relocs(w, code)
 
 
 def _add_resolved(w: Work, section: OutSection, relocs: list[OutReloc]) -> None:
@@ -147,7 +148,7 @@ def _resolved_pointers(w: Work, code: Code) -> list[OutReloc]:
 def _add_texture_relocs(w: Work, code: Code) -> None:
     """The relocations of texture slots in a kernel's bank 0.
 
-    In executables whose functions have sections of their own they come last (sm_90 on), or have a flag less, as with -preserve-relocs.
+    In executables whose functions have sections of their own they have a flag less up to sm_89, as with -preserve-relocs.
     """
     if code.bank0 is not None and code.kernel.texture_relocs:
         where = f"constant bank 0 of {code.kernel.name}"
@@ -155,6 +156,15 @@ def _add_texture_relocs(w: Work, code: Code) -> None:
         _add(w, code.bank0, out)
         if (_apart(w) or w.m.preserve_relocs) and not w.facts.split_segments:
             w.pending[-1][0].flags = 0
+
+
+def _texture_places(w: Work) -> tuple[bool, list[Code], list[Code]]:
+    """Where the relocations of texture slots come: whether with those of each function's code; of which before those of the frame, or after."""
+    if w.m.relocatable or (_apart(w) and not w.facts.split_segments):
+        return True, [], []
+    if _apart(w):
+        return False, [], w.codes
+    return False, w.codes[:1], w.codes[1:]
 
 
 def _apart(w: Work) -> bool:

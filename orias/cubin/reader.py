@@ -227,7 +227,9 @@ class Reader:
     def _kernel_record(self, k: KernelCode, r: Record) -> None:
         where = f".nv.info.{k.name}: {r.name()}"
         code = r.code
-        if code in _FLAGS:
+        if code == nv.BINDLESS_SURFACE_BANK:
+            k.bindless_surface, k.surface_named_again = True, k.bindless_surface
+        elif code in _FLAGS:
             setattr(k, _FLAGS[code], True)
         elif code in _LISTS:
             setattr(k, _LISTS[code], [*getattr(k, _LISTS[code]), *r.words()])
@@ -464,7 +466,6 @@ _FLAGS: Final[dict[int, str]] = {
     nv.TOOLS_PATCH_FUNC: "tools_patch",
     nv.RESERVED_SMEM_USED: "reserved_smem_used",
     nv.BINDLESS_TEXTURE_BANK: "bindless_texture",
-    nv.BINDLESS_SURFACE_BANK: "bindless_surface",
     nv.CRS_STACK_SIZE: "crs_stack",
     nv.EXPLICIT_CLUSTER: "explicit_cluster",
     nv.BLOCKS_ARE_CLUSTERS: "blocks_are_clusters",

@@ -1,9 +1,10 @@
 """Lays out variables in their sections (measured with ptxas 13.0.88 on modules of mixed sizes and alignments).
 
 Variables that other modules can see (visible and weak) come before local ones, each in PTX order:
-:func:`creation_order`.  Initialised and zero global variables are then sorted by alignment, largest first, in PTX order
-within one alignment (:func:`place_by_alignment`); constant variables of executable modules and shared variables follow
-each other without sorting (:func:`place_in_order`).
+:func:`creation_order`.  Global variables, and constant ones where functions have sections of their own, are then sorted, the most
+aligned first, then the smallest (:func:`by_alignment`); equal ones come in the order that a merge sort of a linked list leaves
+(:func:`_merged`).  With -g shared variables are sorted twice (:func:`shared_with_debug`).  Constant variables of other executables and
+shared variables follow each other without sorting (:func:`place_in_order`).
 """
 
 from orias.cubin.model import LOCAL, Variable
@@ -17,6 +18,38 @@ def align_up(value: int, align: int) -> int:
 def creation_order(variables: list[Variable]) -> list[Variable]:
     """Visible and weak variables first, then local ones."""
     return [v for v in variables if v.binding != LOCAL] + [v for v in variables if v.binding == LOCAL]
+
+
+def _merged(items: list[int], keys: list[tuple[int, int]]) -> list[int]:
+    """Numbers sorted by their keys as ptxas sorts a linked list.
+
+    The list is dealt out to two, each new number at the front; both are sorted, and joined with the first one's number ahead of its equals.
+    """
+    if len(items) < 2:
+        return items
+    left = _merged(items[0::2][::-1], keys)
+    right = _merged(items[1::2][::-1], keys)
+    out: list[int] = []
+    a, b = 0, 0
+    while a < len(left) and b < len(right):
+        if keys[left[a]] <= keys[right[b]]:
+            out.append(left[a])
+            a += 1
+        else:
+            out.append(right[b])
+            b += 1
+    return out + left[a:] + right[b:]
+
+
+def by_alignment(places: list[tuple[int, int]]) -> list[int]:
+    """The order in memory of variables with these alignments and sizes, as numbers in the list: the most aligned first, then the smallest."""
+    return _merged(list(range(len(places))), [(-align, size) for align, size in places])
+
+
+def shared_with_debug(places: list[tuple[int, int]]) -> list[int]:
+    """As :func:`by_alignment`, for shared variables with -g: they were sorted by size before, and turned round."""
+    by_size = _merged(list(range(len(places))), [(0, size) for _, size in places])
+    return _merged(by_size[::-1], [(-align, size) for align, size in places])
 
 
 def _place(variables: list[Variable]) -> int:
@@ -34,8 +67,9 @@ def place_in_order(variables: list[Variable]) -> int:
 
 
 def place_by_alignment(variables: list[Variable]) -> int:
-    """Set the offsets that are still -1, largest alignment first; returns the size of the section."""
-    return _place(sorted(variables, key=lambda v: -v.align))
+    """Set the offsets that are still -1, in the order of :func:`by_alignment`; returns the size of the section."""
+    created = creation_order(variables)
+    return _place([created[n] for n in by_alignment([(v.align, v.size) for v in created])])
 
 
 def global_bytes(variables: list[Variable]) -> int:

@@ -11,15 +11,20 @@ from typing import Any, Final
 from orias.driver import library
 from orias.driver.driver_calls import HANDLERS
 from orias.driver.driver_state import Driver
-from orias.driver.results import NUMBERS, DriverError
+from orias.driver.results import NAMES, NUMBERS, DriverError
 from orias.driver.runtime_calls import failed
 from orias.driver.sanitizer import Sanitizer
 from orias.driver.timeline import print_report
 
-_CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
+_CALLBACK: Final = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
 """Clients ask these for what may be missing: a trace of errors leaves them out."""
+_NO_ERRORS: Final = (
+    *_QUIET, "cuEventQuery", "cuStreamQuery", "cudaEventQuery", "cudaStreamQuery", "cudaGetLastError", "cudaPeekAtLastError"
+)  # fmt: skip
+"""What these return tells of something else."""
 _INTERRUPTED: Final = -1
+_BEGUN: Final = -2
 _kept: list[Any] = []
 _interruptions: list[type[BaseException]] = []
 """Classes whose addresses the library has got."""
@@ -38,7 +43,7 @@ def connect(place: int, path: str) -> None:
     interruption = ctypes.c_void_p.in_dll(ctypes.CDLL(path), "orias_interruption")
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
-    def call(index: int, values: Any) -> int:
+    def answer(index: int, values: Any) -> int:
         if index < 0:
             atexit._run_exitfuncs()
             return 0
@@ -64,9 +69,16 @@ def connect(place: int, path: str) -> None:
             _interruptions.append(type(e))
             interruption.value = id(type(e))
             return _INTERRUPTED
+        if result and driver.sanitizer is not None and names[index] not in _NO_ERRORS:
+            driver.sanitizer.failed_call(names[index], NAMES.get(result, str(result)), reason)
         if trace == "all" or (trace and result and names[index] not in _QUIET):
             sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")
         return result
+
+    def call(index: int, values: Any, result: Any) -> None:
+        # An exception of a signal's handler may come where nothing catches it: the library sees how far this came.
+        result[0] = _BEGUN
+        result[0] = answer(index, values)
 
     if os.environ.get("ORIAS_TOOL"):
         driver.sanitizer = Sanitizer(driver.arena)

@@ -18,6 +18,7 @@ from orias.perf.resident_blocks import occupancy
 from orias.sim.core.sim_errors import ArgumentError, SimError
 
 _STEPS = int(os.environ.get("ORIAS_MAX_STEPS", str(1 << 40)))
+_KEEP_CONTEXT = bool(os.environ.get("ORIAS_KEEP_CONTEXT"))
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2
 _COOPERATIVE, _CLUSTER = 2, 4
 _ATTRIBUTE_BYTES = 72
@@ -100,7 +101,7 @@ def prepared(
 
 
 def run(d: Driver, launch: Launch) -> None:
-    """Runs a kernel; an error ends the context."""
+    """Runs a kernel; an error ends the context, unless it is to be kept."""
     f = d.get(launch.kernel, Function)
     context, g = d.context, launch.grid
     resident = g[0] * g[1] * g[2] if launch.cooperative else 0
@@ -123,7 +124,8 @@ def run(d: Driver, launch: Launch) -> None:
         _print("".join(image.syscalls.output))
         if d.sanitizer is None:
             sys.stderr.write(f"orias: {e}\n")
-        context.error, context.reported = of_launch(e), False
+        if not _KEEP_CONTEXT:
+            context.error, context.reported = of_launch(e), False
 
 
 def _submit(d: Driver, stream: int, launch: Launch) -> None:

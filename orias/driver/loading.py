@@ -4,19 +4,24 @@ import ctypes
 import os
 import re
 from struct import unpack_from
+from typing import Final
 
 from orias.api import CompileError, compile_sources
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.fatbin import KIND_CUBIN, KIND_PTX, MAGIC, entries
+from orias.cubin.reader import Reader
 from orias.driver.driver_registry import get32, get64, put_string
 from orias.driver.results import DriverError
 from orias.options import Options
+from orias.sim.checks.checker import has_warp_barriers
 from orias.sim.core.sim_errors import LoadError
 
 _WRAPPER = 0x466243B1
 _TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
 _MAX_REGISTERS, _INFO, _INFO_SIZE, _ERROR, _ERROR_SIZE, _LEVEL, _DEBUG, _LINES = 0, 3, 4, 5, 6, 7, 11, 13
 """CUjit_option."""
+_WARP_BARRIERS: Final = not {"racecheck", "initcheck"}.isdisjoint(os.environ.get("ORIAS_TOOL", "").split(","))
+"""A tool looks at what the compiler leaves out unless it is asked to keep it."""
 _COMPILED: dict[tuple[object, ...], bytes] = {}
 
 
@@ -65,9 +70,11 @@ def _from_fat_binary(data: bytes, sm: int, options: dict[int, int]) -> bytes:
     try:
         found = entries(data)
         cubins = [e for e in found if e.kind == KIND_CUBIN and e.sm in cubins_for(sm)]
-        if cubins:
-            return max(cubins, key=lambda e: e.sm).data()
         texts = [e for e in found if e.kind == KIND_PTX and e.sm in range(sm + 1)]
+        if cubins:
+            best = max(cubins, key=lambda e: e.sm).data()
+            if not (texts and _WARP_BARRIERS) or has_warp_barriers(Reader(best).module):
+                return best
         if texts:
             return compiled([max(texts, key=lambda e: e.sm).data()], sm, options)
     except CubinError as e:
@@ -91,7 +98,7 @@ def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     # Reports of tools name the lines.
     o.lineinfo = bool(options.get(_LINES, 0) & 1) or bool(os.environ.get("ORIAS_TOOL"))
     o.debug = bool(options.get(_DEBUG, 0) & 1)
-    o.keep_warp_barriers = not {"racecheck", "initcheck"}.isdisjoint(os.environ.get("ORIAS_TOOL", "").split(","))
+    o.keep_warp_barriers = _WARP_BARRIERS
     key = (*texts, o.arch, o.opt_level, o.maxrregcount, o.lineinfo, o.debug)
     known = _COMPILED.get(key)
     if known is not None:

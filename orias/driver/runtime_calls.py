@@ -129,11 +129,12 @@ def failed(d: Driver, result: int) -> None:
 
 
 def last_error(d: Driver) -> int:
-    """The last error of this thread, or what ended the context; 0 for none."""
+    """The last error of this thread, or what ended the context; 0 for none.
+
+    The launch itself and what only asks for its result do not tell of a kernel that fails: on a device it still runs then.
+    """
     context = d.handles.get(d.current)
-    lasting = context.error if isinstance(context, Context) else 0
-    if isinstance(context, Context):
-        context.reported = True
+    lasting = context.error if isinstance(context, Context) and context.reported else 0
     return lasting or _errors(d).get(threading.get_ident(), 0)
 
 

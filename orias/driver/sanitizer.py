@@ -80,6 +80,7 @@ class Sanitizer:
         self.launches = 0
         self._ended = False
         self._allocations = 0
+        self._calls: Final = bool(os.environ.get("ORIAS_API_ERRORS"))
         self.written: Final = Written(arena) if "initcheck" in self.tools else None
         arena.written = self.written
 
@@ -125,8 +126,13 @@ class Sanitizer:
     def allocated(self, address: int) -> None:
         """Notes where the program makes an allocation: its number, and the line of Python that asked for it, if any."""
         self._allocations += 1
-        line = _caller()
-        self.arena.origins[address] = f"allocation {self._allocations}{line and ' at ' + line}"
+        self.arena.origins[address] = f"allocation {self._allocations}{_at(_caller())}"
+
+    def failed_call(self, name: str, result: str, reason: str) -> None:
+        """A function of the driver or the runtime failed."""
+        if self._calls and self.tools:
+            message = f"{name} failed with {result}{reason and ': ' + reason}{_at(_caller())}"
+            self.report([Finding("memcheck", "call", "", message, [])])
 
     def leaks(self) -> list[Finding]:
         """Device memory that the program did not give back."""
@@ -158,6 +164,10 @@ class Sanitizer:
                 sys.stderr.write(f"orias: {path}: {e.strerror}\n")
         code = os.environ.get("ORIAS_ERROR_EXITCODE", "0")
         return int(code) if errors and code.isdigit() else 0
+
+
+def _at(line: str) -> str:
+    return f" at {line}" if line else ""
 
 
 def _caller() -> str:

@@ -133,6 +133,8 @@ F_BARRIER: Final = 1 << 59
 """A barrier of the block: the hardware counts a warp whichever of its threads arrive."""
 F_KEEPS_TURN: Final = 1 << 60
 """ptxas never sets its yield bit."""
+F_AGREES: Final = 1 << 61
+"""Threads that run it together with the same sources get the same result, although it counts as a write."""
 F_READS_PR: Final = 1 << 39
 """Reads the predicates of an immediate mask (``P2R R4, PR, RZ, 0x7f``), all seven without a mask."""
 F_WRITES_PR: Final = 1 << 40
@@ -155,7 +157,7 @@ _WORDS: Final[dict[str, int]] = {
     "free": F_FREE, "folds": F_FOLDS, "wide": F_WIDE, "reads-PR": F_READS_PR, "writes-PR": F_WRITES_PR, "writes-B": F_WRITES_B,
     "returns": F_RETURNS, "yields": F_YIELDS, "tied": F_TIED, "warpgroup-sync": F_WGMMA_SYNC, "compares": F_COMPARES, "adds": F_ADDS, "jump": F_JUMP, "table-jump": F_TABLE_JUMP,
     "awaits-itself": F_AWAITS_ITSELF, "awaited": F_AWAITED, "partial": F_PARTIAL, "tensor": F_TENSOR, "paced": F_PACED, "components": F_COMPONENTS, "late-uniform": F_LATE_UNIFORM,
-    "invalidates-constants": F_INVALIDATES_CONSTANTS, "block-barrier": F_BARRIER, "keeps-turn": F_KEEPS_TURN,
+    "invalidates-constants": F_INVALIDATES_CONSTANTS, "block-barrier": F_BARRIER, "keeps-turn": F_KEEPS_TURN, "agrees": F_AGREES,
 }  # fmt: skip
 
 LOAD_STORE: Final = "load-store"

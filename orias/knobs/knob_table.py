@@ -84,6 +84,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("ElectionDepth", 8, 1, 32, "conditions", "AnalyzeUniformsForSpeculation", "Nested conditions that are followed to find code of one thread."),
     Knob("HoistBudget", 16, 0, 1_024, "values", "OriHoistInvariantsEarly, OriHoistInvariantsLate", "Values that leave a loop at most.", True),
     Knob("HoistWorkingRegisters", 8, 0, 128, "registers", "OriHoistInvariantsEarly, OriHoistInvariantsLate", "Registers that the body of a loop is assumed to need next to what lives into it."),
+    Knob("HoistConstantsMaxInst", 24, 0, 100_000, "instructions", "OriHoistInvariantsLate3", "Most instructions of a loop that constants leave: in longer ones they take more registers than time."),
     Knob("SwitchMinCases", 8, 0, 10_000, "comparisons", "DoSwitchOptFirst", "Comparisons of one value from which on they become a jump table (0: never)."),
     Knob("SwitchSpread", 4, 1, 64, "places", "DoSwitchOptFirst", "Places of a jump table for each comparison at most."),
     Knob("ReassociateTerms", 6, 1, 32, "terms", "OriReassociateAndCommon", "Terms of a sum up to which it is ordered anew."),

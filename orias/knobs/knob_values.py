@@ -16,6 +16,7 @@ class Knobs:
         "election_depth",
         "fused_product_readers",
         "hoist_budget",
+        "hoist_constants_max_inst",
         "hoist_working_registers",
         "load_ahead_distance",
         "load_ahead_limit",
@@ -118,6 +119,7 @@ class Knobs:
     election_depth: int
     hoist_budget: int
     hoist_working_registers: int
+    hoist_constants_max_inst: int
     reassociate_terms: int
     reassociate_holders: int
     switch_min_cases: int

@@ -18,6 +18,7 @@ from orias.isa.operand import (
     K_WORD,
     PT,
     RZ,
+    SP,
     UPT,
     URZ,
     Opnd,
@@ -344,6 +345,9 @@ class _Emitter:
                 out.register_barrier = True
         if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
             out.lines.append((at, inst.loc))
+        elif not inst.loc and fn.kind == "entry" and inst.dst[:1] == [SP] and out.lines and out.lines[-1][1]:
+            # The start of the kernel, after code of PTX instructions.
+            out.lines.append((at, 0))
         if fn.locations and fn is self.funcs[0]:
             out.places[inst.uid] = at
         if fn.name not in out.stack_adjust and _lowers_stack(inst):

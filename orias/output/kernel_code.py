@@ -60,7 +60,6 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     pool = kernel.pool
     if pool is not None and pool.values:
         if pool.owner:
-            code.const2_align = 8
             code.const2_parts += [(pool.start + 8 * k, 8) for k in range(len(pool.values))]
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
     code.relocs_applied = bool(text.addresses or kernel.shared or kernel.shared_dynamic)

@@ -32,12 +32,24 @@ def line_rows(
 ) -> list[LineRow]:
     """Rows from (code offset, PTX line) pairs; ``locs``: the ``.loc`` in effect at a PTX line.
 
-    Code before the first ``.loc`` has file 0; code that precedes all PTX instructions has the function's ``first``.
+    Code before the first ``.loc`` has file 0; code that precedes all PTX instructions, or stands for none of them (line 0), has the
+    function's ``first``.
     """
     rows: list[LineRow] = []
-    if first is not None and first.inlined_at is None and lines and lines[0][0] > 0:
-        rows.append(LineRow(0, first.file, first.line, first.column, lines[0][1]))
+    start = first if first is not None and first.inlined_at is None else None
+    if start is not None and lines and lines[0][0] > 0:
+        rows.append(LineRow(0, start.file, start.line, start.column, lines[0][1]))
+    skipped = False
     for offset, ptx_line in lines:
+        if not ptx_line:
+            skipped = start is None
+            if start is not None:
+                rows.append(LineRow(offset, start.file, start.line, start.column, lines[0][1]))
+            continue
+        if skipped and rows and rows[-1].ptx_line == ptx_line:
+            skipped = False
+            continue
+        skipped = False
         loc = locs.get(ptx_line)
         if loc is None:
             rows.append(LineRow(offset, 0, 0, 0, ptx_line))

@@ -53,13 +53,16 @@ def kernel_part(
         # nvlink fails on the symbol of a helper where it drops the function that the helper stands in.
         code.subs = [sub for sub in code.subs if not sub.helper]
     _name_copies(code, module, out.extensible)
-    if out.relocatable and not text.addresses:
+    if out.relocatable and not (text.addresses or code.reserved_smem_used):
         code.relocs_applied = False  # objects leave the addresses of shared memory to the linker
     if out.relocatable and not target.has(features.SPLIT_SEGMENTS):
         spaces = {v.name: v.space for v in out.variables}
+        spaces.update((p.symbol, p.space) for p in code.params if p.symbol)
         used = {spaces.get(r.symbol, "") for r in code.relocs}
         code.bindless_texture = "texref" in used or "samplerref" in used
         code.bindless_surface = "surfref" in used
+    if options.own_sections and kernel.pool is not None and kernel.pool.values:
+        code.const2_align = 8
     if options.annotate:
         code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
         if options.remarks:
@@ -128,6 +131,8 @@ def make_cubin(
         result.kernels[part.code.name] = part.info
         for info in part.functions:
             result.functions[info.name] = info
+    if options.own_sections and not target.has(features.SPLIT_SEGMENTS):
+        _name_surfaces(list(reversed(out.kernels)) if out.relocatable else out.kernels)
     if out.lineinfo:
         out.sections = _text_sections(module, program, texts, out, options, target)
     if not options.own_sections:
@@ -144,6 +149,15 @@ def make_cubin(
     if out.bank4:
         result.cmem[4] = 8 * len(out.bank4)
     return result
+
+
+def _name_surfaces(codes: list[KernelCode]) -> None:
+    """Sets the records for surfaces as ptxas has them: two where one is used, one in functions after that, in ptxas's order."""
+    seen = False
+    for code in codes:
+        code.surface_named_again = code.bindless_surface
+        seen = seen or code.bindless_surface
+        code.bindless_surface = seen
 
 
 def _text_sections(

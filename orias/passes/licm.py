@@ -22,7 +22,7 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
     """Hoist from every loop, inner loops first; True if anything moved.
 
     Early, a loop without a block before it gets one, and constants stay where they are operands.  `late`, when every operand has the form
-    that the target wants, constants leave the loop too.
+    that the target wants, constants leave short loops too.
     """
     forest = find_loops(fn, dominators(fn))
     if not forest.loops:
@@ -39,7 +39,8 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
         while outer is not None:
             members[outer].insert(members[outer].index(loop.header), pre)
             outer = outer.parent
-        if _hoist(fn, loop, members[loop], pre, _room(fn, members[loop], live), late):
+        constants = late and sum(len(b.insts) for b in members[loop]) <= fn.knobs.hoist_constants_max_inst
+        if _hoist(fn, loop, members[loop], pre, _room(fn, members[loop], live), constants):
             changed = True
     return changed
 
@@ -98,7 +99,7 @@ def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
     return pre
 
 
-def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, late: bool) -> bool:
+def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, constants: bool) -> bool:
     local: set[int] = set()
     for b in members:
         for inst in b.insts:
@@ -120,7 +121,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, la
             for inst in b.insts:
                 if repl:
                     rename(inst, repl)
-                if moved < room and _invariant(inst, local, late):
+                if moved < room and _invariant(inst, local, constants):
                     again = True
                     for d in inst.dst:
                         local.discard(vreg(d))
@@ -141,7 +142,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, la
             for inst in b.insts:
                 rename(inst, repl)
     if fn.decisions is not None and room <= moved:
-        left = sum(_invariant(i, local, late) for b in members for i in b.insts)
+        left = sum(_invariant(i, local, constants) for b in members for i in b.insts)
         if left:
             text = f"{left} invariant computations stay in the loop: {moved} have left it, more would cost registers"
             fn.decisions.append(
@@ -155,13 +156,13 @@ def line_of(loop: Loop) -> int:
     return next((i.loc for b in loop.latches for i in reversed(b.insts) if i.loc), 0)
 
 
-def _invariant(inst: Inst, local: set[int], late: bool) -> bool:
+def _invariant(inst: Inst, local: set[int], constants: bool) -> bool:
     op = inst.op
     if op.flags & _STAY or op is OP_PHI or inst.guard != PT or op.base == "undef":
         return False
     if op is OP_PACK:
         return False
-    if op is OP_COPY and not (is_const(inst.src[0]) or (late and is_imm(inst.src[0]))):
+    if op is OP_COPY and not (is_const(inst.src[0]) or (constants and is_imm(inst.src[0]))):
         return False
     # There are seven predicates; one held through a loop soon costs more than its compare.
     if any(in_file(d, K_P) and is_vreg(d) for d in inst.dst):

@@ -1,14 +1,14 @@
 """Loops that end only when other threads have written something, which is where YIELD belongs.
 
 Threads of a warp that have left a loop wait after it for those that stay.  Where those in turn wait for a write of the others, the loop
-must let them go on: it *waits*.  It does so if some of its threads leave it while others stay, if a block of it loads or exchanges what
-other threads write, and if what is read decides when it is left.  A loop that counts ends by itself, as do those that shift or follow
+must let them go on: it *waits*.  It does so if some of its threads leave it while others stay, or others of the warp are elsewhere, if a
+block of it loads or exchanges what other threads write, and if what is read decides when it is left.  A loop that counts ends by itself, as do those that shift or follow
 values of their own; so has ptxas 13.0.88 from sm_90 on, which up to sm_89 yields in them too (docs/facts/control-flow.md).
 """
 
 from orias.analysis.cfg import DomTree, Loop, LoopForest
 from orias.analysis.divergence import Divergence, branch_condition
-from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE
+from orias.isa.op import F_AGREES, F_CALL, F_FENCE, F_READ, F_WRITE
 from orias.isa.operand import K_P, Opnd, bare, in_file, is_vreg, is_zero_reg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 
@@ -37,18 +37,20 @@ def waiting_accesses(fn: Func, tree: DomTree, forest: LoopForest, div: Divergenc
 
 
 def sees_others(inst: Inst) -> bool:
-    """A volatile, relaxed or acquiring load, or an atomic whose result is used."""
+    """A volatile, relaxed or acquiring load, an atomic whose result is used, or a look at the phase of a barrier in memory."""
     flags = inst.op.flags
     if not flags & F_READ:
         return False
-    if flags & F_WRITE:
+    if flags & F_WRITE and not flags & F_AGREES:
         return any(not in_file(d, K_P) and not is_zero_reg(d) for d in inst.dst)
-    return flags & F_FENCE != 0
+    return flags & (F_FENCE | F_AGREES) != 0
 
 
 def _threads_leave(inside: set[int], blocks: list[Block], div: Divergence) -> bool:
-    """True if some threads may leave a loop, or end in it, while others stay."""
+    """True if some threads may leave a loop, or end in it, while others stay, or where a part of the warp is elsewhere."""
     for b in blocks:
+        if div.regions[b.id]:
+            return True
         if div.branches[b.id] and any(s.id not in inside for s in b.succs):
             return True
         if any(i.op.base == "EXIT" and div.is_varying(i.guard) for i in b.insts):

@@ -1,6 +1,7 @@
 """What the addresses of one access of a warp cost: lines and sectors of global memory, turns of the banks of shared memory."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 _BANKS: Final = 32
@@ -14,6 +15,15 @@ def conflicts(addresses: Sequence[int], size: int) -> int:
 
     64-bit accesses are served in halves of the warp, 128-bit ones in quarters.
     """
+    if not len(addresses):
+        return 1
+    # The same pattern some words further takes other banks as often.
+    first = addresses[0] // 4 * 4
+    return _turns(tuple([a - first for a in addresses]), size)
+
+
+@lru_cache(maxsize=1 << 14)
+def _turns(addresses: tuple[int, ...], size: int) -> int:
     parts = least_turns(size)
     out = 0
     for part in _parts(addresses, parts):

@@ -24,10 +24,11 @@ class KernelCode:
     """A kernel of a cubin.
 
     ``name``, ``profile`` (its SM), ``registers`` a thread, ``shared`` (static bytes of a block).  ``nodes`` and ``steps``:
-    its instructions, one each for 16 bytes of the section.  ``words``: the instruction words.
+    its instructions, one each for 16 bytes of the section.  ``words``: the instruction words.  ``played``: cycles of what
+    has been played already, by its digest.
     """
 
-    __slots__ = ("name", "nodes", "profile", "registers", "shared", "steps", "table", "words")
+    __slots__ = ("name", "nodes", "played", "profile", "registers", "shared", "steps", "table", "words")
 
     def __init__(self, name: str, profile: Target, code: SectionCode, words: list[int]) -> None:
         self.name: Final[str] = name
@@ -37,6 +38,7 @@ class KernelCode:
         self.words: Final[list[int]] = words
         self.registers: int = 0
         self.shared: int = 0
+        self.played: Final[dict[bytes, int]] = {}
         connect(code.nodes, code.away, code.tables)
         maker = StepMaker(profile.sm, profile.number("latency_class"))
         self.steps: Final[list[Step]] = [_step(maker, n, w, code.table) for n, w in zip(code.nodes, words, strict=True)]

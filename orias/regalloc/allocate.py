@@ -50,12 +50,14 @@ class Assignment:
         """Mask of the allocated registers of each file."""
 
 
-_ROOMY: Final = (1 << 56) - 1
-"""With -g: registers that are used before any other; so few that blocks of 1,024 threads still fit."""
+_THREADS_FIT: Final = 64
+"""Registers with which blocks of 1,024 threads still fit."""
+_ROOMY: Final = (61, 56)
+"""With -g: how many registers are used before any other; fewer in a second try, if values that fit in none of them took too many."""
 
 
-_TEMPORARY: Final = (1 << 16) - 1
-"""With -g: registers that values used in one block take before others."""
+_TEMPORARY: Final = 16
+"""With -g: how many registers values used in one block take before others, at least."""
 
 
 def clobber_mask(info: CallInfo, file: int) -> int:
@@ -98,7 +100,12 @@ def allocate(classes: Classes) -> Assignment:
         todo = by_file[file]
         if todo:
             todo.sort(key=usual_order)
-            result.failed.extend(attempt(classes, file, todo, result, True))
+            failed: list[Cls] = []
+            for roomy in _ROOMY if classes.rg.fn.names else _ROOMY[:1]:
+                failed = attempt(classes, file, todo, result, True, roomy=roomy)
+                if result.highest[file] < _THREADS_FIT - 1:
+                    break
+            result.failed.extend(failed)
     return result
 
 
@@ -136,12 +143,14 @@ def attempt(
     cap: int = _BITS,
     known: dict[Cls, int] | None = None,
     once: bool = False,
+    roomy: int = _ROOMY[0],
 ) -> list[Cls]:
     """Assign registers up to number `cap` to the classes in the order of `todo`; returns the classes without a register.
 
     `known`: the registers of an earlier attempt in the same order, under the same preferences and a cap that was not lower
     (-1: none).  As long as they are within this cap, they are the choice again: every choice is the lowest register of the
     first set that has one, and a lower cap takes no register below itself from a set.  `once`: stop at the first failure.
+    `roomy`: see :class:`Shown`.
     """
     rg = classes.rg
     fn = rg.fn
@@ -156,7 +165,9 @@ def attempt(
             comforts = result.comforts = Comforts(classes)
         banks, late = comforts.banks, comforts.late
         late.start()
-    shown = Shown(rg, occ) if fn.names else None
+    shown = Shown(rg, file, occ, roomy) if fn.names else None
+    if shown is not None:
+        shown.share(todo)
     if shown is not None and comfort:
         todo = sorted(todo, key=shown.order)
     for c in todo:
@@ -197,14 +208,28 @@ def attempt(
 class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
-    __slots__ = ("calls", "heads", "occ", "wanted")
+    __slots__ = ("calls", "clobbered", "heads", "occ", "roomy", "temporary", "wanted")
 
-    def __init__(self, rg: Ranges, occ: Occupancy) -> None:
+    def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int) -> None:
+        self.roomy: Final[int] = (1 << roomy) - 1
+        """The registers that it chooses from."""
+        self.temporary: int = 0
+        """Registers that values used in one block take before others: those that the other values leave, if each has its own."""
         self.calls: Final[bool] = bool(rg.clobbers)
+        clobbered = 0
+        for _, inst in rg.clobbers:
+            clobbered |= clobber_mask(rg.fn.calls[inst.uid], file)
+        self.clobbered: Final[int] = clobbered
+        """Registers that some call changes."""
         self.occ: Final[Occupancy] = occ
         self.wanted: Final[Occupancy] = Occupancy(rg.points)
         """Where a register has, or had before, a value that is used in several blocks."""
         self.heads: Final[list[int]] = sorted(rg.block_start[b.id] for b in rg.order)
+
+    def share(self, todo: list[Cls]) -> None:
+        """Shares the registers out among the classes that will come."""
+        lasting = sum(len(c.words) for c in todo if self._lasts(c))
+        self.temporary = (1 << max(self.roomy.bit_length() - lasting, _TEMPORARY)) - 1
 
     def add(self, c: Cls) -> None:
         """A class has its registers."""
@@ -227,7 +252,7 @@ class Shown:
         """The register of `ok` for a class: if possible one without such a value, then that which is free for the longest time.
 
         Registers of `cost` are for values that are used in several blocks; without calls they are the last of those without such
-        a value.
+        a value.  With calls, registers that no call changes come first for them.
         """
         lasts = self._lasts(c)
         beside = 0
@@ -236,14 +261,14 @@ class Shown:
                 beside |= _moved(self.wanted.taken(start, end), place)
         free = ok & ~beside
         if not lasts:
-            ok = ok & ~cost & _TEMPORARY or ok & ~cost or ok
+            ok = ok & ~cost & self.temporary or ok & ~cost or ok
             ok = ok & ~beside or ok
         elif self.calls:
-            ok = free & ~_TEMPORARY or free or ok
+            ok = free & ~self.clobbered or free & ~self.temporary or free or ok & ~self.clobbered or ok
         else:
-            ok = free & ~cost & ~_TEMPORARY or free & ~cost or free or ok
+            ok = free & ~cost & ~self.temporary or free & ~cost or free or ok
         reach = 2
-        while reach < self.occ.size:
+        while reach < 2 * self.occ.size:
             beside = 0
             for place, segs in c.words.items():
                 if segs:
@@ -390,8 +415,8 @@ def _choose(
             most = weight
     if best >= 0:
         return best
-    if shown is not None and ok & _ROOMY:
-        return shown.choose(c, ok & _ROOMY, cost)
+    if shown is not None and ok & shown.roomy:
+        return shown.choose(c, ok & shown.roomy, cost)
     if not used and len(c.words) == 1 and ok & ~cost:
         return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
     rested = ok & ~cost

@@ -49,12 +49,21 @@ def locate(fn: Func, classes: Classes, trace: Trace, state: SpillState) -> None:
 def _instructions(
     starts: list[int], ends: list[int], b: Block, emitted: list[list[int]], start: int, end: int
 ) -> list[int]:
-    """Uids of the instructions of a block at which a value live from point `start` to point `end` is available."""
+    """Uids of the instructions of a block at which a value live from point `start` to point `end` is available.
+
+    Where the block ends with the value that nothing reads, that is the first instruction after it, if it comes from nowhere else.
+    """
     first, last = max(start + 1, starts[b.id]), min(end + 1, ends[b.id])
     found = [uid for p in range(first, last) for uid in emitted[p]]
-    while not found and last < ends[b.id]:
-        found = emitted[last][:1]
-        last += 1
+    while not found:
+        if last < ends[b.id]:
+            found = emitted[last][:1]
+            last += 1
+        elif len(b.succs) == 1 and len(b.succs[0].preds) == 1 and b.succs[0].id != b.id:
+            b = b.succs[0]
+            last = starts[b.id]
+        else:
+            break
     return found
 
 

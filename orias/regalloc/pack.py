@@ -22,7 +22,7 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     """Lower the highest R register of a kernel's complete assignment, within a bounded number of tries."""
     fn = classes.rg.fn
     high = result.highest[K_R]
-    if fn.kind != "entry" or fn.entry_regs or high <= FREE_WORDS:
+    if fn.names or fn.kind != "entry" or fn.entry_regs or high <= FREE_WORDS:
         return
     need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
     # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.

@@ -10,6 +10,8 @@ from orias.cubin.elf import ElfFile
 from orias.cubin.model import DebugSection, LineRow, SourceFile
 from orias.cubin.reader import Reader
 from orias.cubin.writer import write
+from orias.output.line_rows import line_rows
+from orias.ptx.ast import Loc
 from tests.cubin.test_roundtrip import compile_ptx
 from tests.nvtools import tool
 
@@ -142,3 +144,12 @@ def test_nested_inlining_is_that_of_ptxas(tmp_path: Path) -> None:
     found = stacks(tmp_path / "ours")
     assert found == stacks(tmp_path / "theirs")
     assert max(len(s) for s in found) == 3
+
+
+def test_the_start_of_a_kernel_has_its_first_line_wherever_it_stands() -> None:
+    """Line 0 stands for code of no PTX instruction: the stack pointer, which the scheduler moves."""
+    lines, locs = [(0, 9), (16, 0), (32, 9), (48, 12)], {9: Loc(1, 30, 3), 12: Loc(1, 31, 3)}
+    rows = line_rows(lines, locs, {}, Loc(1, 20, 0))
+    assert [(r.offset, r.line) for r in rows] == [(0, 30), (16, 20), (32, 30), (48, 31)]
+    rows = line_rows(lines, locs, {})
+    assert [(r.offset, r.line) for r in rows] == [(0, 30), (48, 31)]

@@ -6,6 +6,7 @@ find at the instructions of that PTX line; where the line assigns the register, 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
@@ -28,6 +29,8 @@ Key = tuple[str, int]
 """Function and PTX line."""
 Values = dict[tuple[str, int], set[int]]
 """PTX register and word -> its value; several where blocks declare one name."""
+Run = Callable[[Any], object]
+"""Launches a kernel on an image, with the same memory on every one."""
 
 
 @contextmanager
@@ -69,7 +72,7 @@ def _collapsed(events: list[tuple[Key, Values]]) -> list[tuple[Key, Values, Valu
     return out
 
 
-def _interpreted(image: PtxImage, threads: list[int], launch: tuple[Any, ...]) -> dict[int, list[tuple[Key, Values]]]:
+def _interpreted(image: PtxImage, threads: list[int], run: Run) -> dict[int, list[tuple[Key, Values]]]:
     """For each thread the PTX instructions that it reaches, with the registers before each."""
     found: dict[int, list[tuple[Key, Values]]] = {t: [] for t in threads}
     programs: list[Program] = []
@@ -96,7 +99,7 @@ def _interpreted(image: PtxImage, threads: list[int], launch: tuple[Any, ...]) -
             found[t].append(((unit.function.name, line), values))
 
     with patch.object(Program, "__init__", created), _watched(issue):
-        image.launch(*launch)
+        run(image)
     return found
 
 
@@ -107,10 +110,47 @@ def wrong_places(
 
     `launch`: the arguments of ``launch``; arrays get the same addresses in both simulators and are not written back.
     """
+    looks: list[Look] = []
+    lost = look_up(
+        cubin, text, arch, lambda image: image.launch(*_at_equal_addresses(image, launch)), threads, looks.append
+    )
+    wrong = [look.text() for look in looks if not look.right] + ([lost] if lost else [])
+    return len(looks), wrong
+
+
+class Look:
+    """A register's word where a table says that it is, while a thread is stopped."""
+
+    def __init__(self, key: Key, offset: int, thread: int, name: str, word: int, place: int, value: int) -> None:
+        self.key = key
+        self.offset = offset
+        self.thread = thread
+        self.name = name
+        self.word = word
+        self.place = place
+        self.value = value
+        self.allowed: set[int] = set()
+        self.right = False
+
+    def text(self) -> str:
+        return (
+            f"{self.key} {self.offset:#x} thread {self.thread}: {self.name} word {self.word} in {self.place:#x}"
+            f" is {self.value:#x}, not {self.allowed}"
+        )
+
+
+def look_up(
+    cubin: bytes, text: str, arch: str, run: Run, threads: list[int], note: Callable[[Look], None], skips: int = 0
+) -> str:
+    """Runs a kernel on the cubin and on its PTX and notes every look into a table; where a thread went another way, or nothing.
+
+    `skips`: PTX instructions that the cubin may have no code for where the thread goes on, or come back to; code of lines that the
+    thread does not reach is passed over then.
+    """
     image = sim.load(cubin)
     module = parse(text, "k.ptx")
     interpreter = PtxImage(module, arch, like=image)
-    reached = _interpreted(interpreter, threads, _at_equal_addresses(interpreter, launch))
+    reached = _interpreted(interpreter, threads, run)
     wanted = {t: _collapsed(e) for t, e in reached.items()}
     narrow = {v.name for f in module.functions for v in f.regs if v.type in _NARROW}
     named = {(f.name, s.line): _names(s.ops) for f in module.functions for s in f.body or [] if isinstance(s, Instr)}
@@ -129,35 +169,54 @@ def wrong_places(
     at = dict.fromkeys(threads, 0)
     last: dict[tuple[int, str], int] = {}
     known: dict[int, set[tuple[str, str]]] = {t: set() for t in threads}
-    wrong: list[str] = []
-    checked = 0
+    lost = ""
 
-    def issue(m: Machine, pc: int, cur: Active) -> None:
-        nonlocal checked
+    @cache
+    def stop(pc: int) -> tuple[Key, int, list[tuple[str, int, int]]] | None:
+        """The line of an instruction, its offset in its function, and the table's rows there; None for code of no PTX line."""
         start, function = max(p for p in places if p[0] <= 16 * pc)
         offset = 16 * pc - start
         here = [r for r in lines.get(function, ()) if r.offset <= offset]
         if not here or (function, here[-1].line) not in named or offset >= ends.get(function, offset + 1):
+            return None
+        found = [(n, word, place) for n, word, place, first, end, _ in rows.get(function, ()) if first <= offset < end]
+        return (function, here[-1].line), offset, found
+
+    def reach(t: int, key: Key) -> int:
+        """The event that a thread at this line is at; -1 if it cannot be there."""
+        now = last.get((t, key[0]), -1)
+        ahead = range(at[t], min(at[t] + 1 + skips, len(wanted[t])))
+        event = next((k for k in ahead if wanted[t][k][0] == key), -1)
+        if event != at[t] and now >= 0 and wanted[t][now][0] == key:
+            return now
+        if event < 0:
+            behind = range(at[t] - 1, max(at[t] - 1 - skips, -1), -1)
+            return next((k for k in behind if wanted[t][k][0] == key), -1)
+        for k in range(max(at[t] - 1, 0), event):
+            done = wanted[t][k][0]
+            known[t] |= {(done[0], n) for n in named[done]}
+        last[t, key[0]] = event
+        at[t] = event + 1
+        return event
+
+    def issue(m: Machine, pc: int, cur: Active) -> None:
+        nonlocal lost
+        stopped = stop(pc)
+        if stopped is None:
             return
-        key = function, here[-1].line
+        key, offset, found = stopped
         for t in threads:
             if t not in cur.index:
                 continue
-            event = at[t]
-            if event < len(wanted[t]) and wanted[t][event][0] == key:
-                if event:
-                    before = wanted[t][event - 1][0]
-                    known[t] |= {(before[0], n) for n in named[before]}
-                last[t, function] = event
-                at[t] += 1
-            else:
-                event = last.get((t, function), -1)
-                if event < 0 or wanted[t][event][0] != key:
-                    wrong.append(f"thread {t} is at {key} {offset:#x}, not {wanted[t][at[t] : at[t] + 1]}")
-                    raise _LostError
+            event = reach(t, key)
+            if event < 0 and skips:
+                continue
+            if event < 0:
+                lost = f"thread {t} is at {key} {offset:#x}, not {wanted[t][at[t] : at[t] + 1]}"
+                raise _LostError
             _, before_it, after_it = wanted[t][event]
-            for name, word, register, first, end, _ in rows.get(function, ()):
-                if not first <= offset < end or (function, name) not in known[t]:
+            for name, word, register in found:
+                if (key[0], name) not in known[t]:
                     continue
                 value = _held(m, t, register)
                 if name in narrow:
@@ -165,15 +224,14 @@ def wrong_places(
                 allowed = {x for v in (before_it, after_it) for x in v.get((name, word), ())}
                 if interpreter.choice.poison in allowed:
                     continue
-                checked += 1
-                if value not in allowed and not (_is_local(value) and any(_is_local(x) for x in allowed)):
-                    wrong.append(
-                        f"{key} {offset:#x} thread {t}: {name} word {word} in {register:#x} is {value:#x}, not {allowed}"
-                    )
+                look = Look(key, offset, t, name, word, register, value)
+                look.allowed = allowed
+                look.right = value in allowed or (_is_local(value) and any(_is_local(x) for x in allowed))
+                note(look)
 
     with _watched(issue), suppress(_LostError):
-        image.launch(*_at_equal_addresses(image, launch))
-    return checked, wrong
+        run(image)
+    return lost
 
 
 def _held(m: Machine, t: int, place: int) -> int:

@@ -98,6 +98,17 @@ def test_a_value_that_nothing_reads_has_a_place() -> None:
     assert not located(rows, "%a", first[1])
 
 
+def test_a_value_that_nothing_reads_has_a_place_after_the_end_of_its_block() -> None:
+    rows, first, _ = rows_of("ld.param.u64 %d, [p];\nmov.u32 %a, 7;\nL: st.global.u32 [%d], 1;\nret;")
+    assert len(located(rows, "%a", first[2])) == len(located(rows, "%a", first[3])) == 1
+
+
+def test_values_have_registers_of_their_own_while_there_are_any() -> None:
+    values = "".join(f"add.u32 %r{k}, %a, {k};\n" for k in range(45))
+    rows, _, end = rows_of(f".reg .b32 %r<45>; mov.u32 %a, %tid.x;\n{values}ld.param.u64 %d, [p];\nret;")
+    assert [k for k in range(45) if not located(rows, f"%r{k}", end)] == []
+
+
 def test_a_value_ends_where_the_register_is_assigned_again() -> None:
     """Never two places, and after a join only a place that both ways share."""
     rows, first, end = rows_of(

@@ -86,6 +86,7 @@ int main(int argc, char **argv) {
     DO(cudaMemcpyToSymbol(&factor, &value, 4, 0, 1));
     void *p, *stream, *e0, *e1;
     DO(cudaMalloc(&p, sizeof h));
+    DO(cudaMemcpy((char *)p + 4096, p, 0, 3));  // Nothing is copied, beyond the end.
     DO(cudaStreamCreate(&stream));
     DO(cudaEventCreate(&e0));
     DO(cudaEventCreate(&e1));
@@ -149,10 +150,11 @@ int main(int argc, char **argv) {
     EXPECT(cudaLaunchKernel(&scale, two, wide, args, 0, 0) == 9);
     EXPECT(cudaPeekAtLastError() == 9 && cudaGetLastError() == 9 && cudaGetLastError() == 0);
     EXPECT(cudaLaunchKernel(&factor, two, block, args, 0, 0) == 98);
-    EXPECT(cudaMemcpy(h, p, sizeof h, 77) == 21);
+    EXPECT(cudaMemcpy(h, p, sizeof h, 77) == 21 && cudaGetLastError() == 21);
     DO(cudaFree(0));
     DO(cudaFree(p));
     DO(cudaLaunchKernel(&scale, two, block, args, 0, 0));
+    EXPECT(cudaPeekAtLastError() == 0 && cudaGetLastError() == 0);  // On a device the kernel still runs.
     EXPECT(cudaDeviceSynchronize() == 700 && cudaGetLastError() == 700 && cudaGetLastError() == 700);
     printf("right\n");
     return 0;

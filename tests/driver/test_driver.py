@@ -300,6 +300,24 @@ except Late:
     assert execute(["--", sys.executable, str(program)]).stdout == "late 0\n"
 
 
+def test_an_exception_before_a_function_begins_waits_for_its_end(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import ctypes, sys
+c = ctypes.CDLL("libcuda.so.1")
+version = ctypes.c_int(7)
+print(c.cuDriverGetVersion(ctypes.byref(version)), version.value > 7)
+def hook(frame, event, arg):
+    if frame.f_code.co_name == "call" and frame.f_code.co_filename.endswith("attach.py"):
+        sys.settrace(None)
+        raise KeyboardInterrupt
+version.value = 7
+sys.settrace(hook)
+print(c.cuDriverGetVersion(ctypes.byref(version)), version.value > 7)
+""")
+    assert execute(["--", sys.executable, str(program)]).stdout == "0 True\n0 True\n"
+
+
 def test_a_program_in_c(tmp_path):
     program = tmp_path / "program"
     link = ["-L", str(library.folder()), "-l:libcuda.so.1"]

@@ -8,7 +8,10 @@ import sys
 
 import pytest
 
-from tests.driver.test_driver import ROOT
+import orias
+from orias.cubin.fatbin import KIND_CUBIN, KIND_PTX
+from tests.driver.test_driver import ROOT, execute
+from tests.tools.test_images import entry, fatbin
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the driver library needs a C compiler")
 PTX = """
@@ -150,3 +153,51 @@ def test_hazards_run_alone():
     command = [sys.executable, "-m", "orias", "exec", "--tool", "hazards,racecheck", "true"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 255 and "runs alone" in done.stderr
+
+
+LATER = """
+import ctypes, sys
+from ctypes import byref, c_size_t, c_uint64, c_void_p
+
+c = ctypes.CDLL("libcuda.so.1")
+x, module, f, p = c_void_p(), c_void_p(), c_void_p(), c_uint64()
+assert c.cuInit(0) == 0 and c.cuCtxCreate_v2(byref(x), 0, 0) == 0 and c.cuMemAlloc_v2(byref(p), c_size_t(256)) == 0
+assert c.cuMemAlloc_v2(byref(c_uint64()), c_size_t(1 << 50)) == 2
+assert c.cuModuleLoadData(byref(module), open(sys.argv[1], "rb").read()) == 0
+assert c.cuModuleGetFunction(byref(f), module, b"race") == 0
+for value in (2, 16, p.value):
+    given = c_uint64(value)
+    assert c.cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, None, (c_void_p * 1)(ctypes.addressof(given)), None) == 0
+print(c.cuCtxSynchronize())
+"""
+# Threads of one warp exchange values in shared memory without a barrier.
+IN_A_WARP = PTX[: PTX.index(".visible")] + PTX[PTX.index(".visible .entry race") :].replace(", 128;", ", 64;")
+
+
+def findings(tmp_path, image, *options):
+    """What a program prints, and the kinds of what the tools find in it."""
+    program, file, out = tmp_path / "later.py", tmp_path / "image", tmp_path / "out.json"
+    program.write_text(LATER)
+    file.write_bytes(image)
+    done = execute(["--json", str(out), *options, "--", sys.executable, str(program), str(file)])
+    return done.stdout, [f["kind"] for f in json.loads(out.read_text())["findings"]]
+
+
+def test_a_context_that_is_kept_runs_kernels_after_an_error(tmp_path):
+    image = IN_A_WARP.encode()
+    assert findings(tmp_path, image, "--tool", "memcheck", "--keep-context", "--api-errors") == (
+        "0\n", ["call", "Misaligned", "OutOfBounds"]
+    )  # fmt: skip
+
+
+def test_racecheck_takes_ptx_rather_than_code_without_barriers_of_warps(tmp_path):
+    parts = []
+    for keep in (False, True):
+        cubin = orias.compile(IN_A_WARP, arch="sm_90", keep_warp_barriers=keep).data
+        parts.append(entry(KIND_CUBIN, cubin, 0, 0, 0))
+    ptx = entry(KIND_PTX, IN_A_WARP.encode() + b"\0", 0, 0, 0)
+    races = []
+    for given in ([parts[0]], [parts[0], ptx], [parts[1], ptx]):
+        _, kinds = findings(tmp_path, fatbin(*given), "--tool", "racecheck", "--keep-context")
+        races.append("read after write" in kinds)
+    assert races == [False, True, True]

@@ -50,6 +50,13 @@ KNOWN = kernel(
 )
 """Two loops, one in the other, with known numbers of iterations."""
 
+CHASE = kernel(
+    "mov.u32 %r4, %r2;\n"
+    "L: mul.wide.u32 %d2, %r4, 4; add.u64 %d3, %d1, %d2; ld.global.u32 %r4, [%d3];\n"
+    "setp.ne.u32 %p1, %r4, %r1; @%p1 bra L; st.global.u32 [%d1], %r4;"
+)
+"""A loop from one index to the next, which needs the factor of an address in a register."""
+
 INVARIANT = kernel(
     "mov.u32 %r3, 0; mov.u32 %r4, 0; ld.global.u32 %r7, [%d3+64];\n"
     "L: mul.lo.u32 %r8, %r7, %r1; xor.b32 %r9, %r8, %r2; ld.global.u32 %r5, [%d3]; setp.eq.u32 %p2, %r5, %r9; @%p2 bra E;\n"

@@ -25,6 +25,7 @@ SHOWN = {
     "UnrollUnknownCount": ("SUM", "sm_80", 0, 2),
     "UnrollUnknownInstLimit": ("SUM", "sm_80", 0, 0),
     "HoistBudget": ("INVARIANT", "sm_80", 0, 0),
+    "HoistConstantsMaxInst": ("CHASE", "sm_80", 0, 0),
     "VectorizationDistance": ("VECTORS", "sm_80", 0, 0),
     "PredicationInstLimit": ("ARMS", "sm_80", 0, 0),
     "PredicationLoadInstLimit": ("ARMS", "sm_80", 0, 0),

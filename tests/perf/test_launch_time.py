@@ -60,3 +60,29 @@ def test_a_long_launch_is_extrapolated(cycles, monkeypatch):
     whole = cycles(2, turns=100, step=4)
     monkeypatch.setattr(launch_time, "_ROOM", 500)
     assert cycles(2, turns=100, step=4) == pytest.approx(whole, rel=0.25)
+
+
+def test_the_same_work_is_played_once(monkeypatch):
+    data = orias.compile(PTX, arch="sm_90").data
+    image, code = load(data), kernels(data)[0]
+    played = []
+    player = launch_time.Player
+
+    def counted(*arguments):
+        played.append(arguments)
+        return player(*arguments)
+
+    monkeypatch.setattr(launch_time, "Player", counted)
+
+    def cycles(turns, threads=64):
+        time = launch_time.LaunchTime(image, code, 8, threads, 0)
+        args = [np.ones(4096, np.float32), np.zeros(threads, np.float32), 128, turns]
+        image.launch("walk", 8, threads, args, timing=time.start)
+        return time.cycles(SMS)
+
+    first = cycles(8)
+    count = len(played)
+    assert cycles(8) == first and len(played) == count
+    assert cycles(9) > first and len(played) > count
+    count = len(played)
+    assert cycles(8, 128) != first and len(played) > count

@@ -7,7 +7,7 @@ import pytest
 
 import orias
 from orias.sim import load
-from orias.sim.checks.checker import Checker
+from orias.sim.checks.checker import Checker, lines_of
 from orias.sim.core.sim_errors import Deadlock
 
 HEAD = """.version 8.0
@@ -159,3 +159,38 @@ def test_warps_that_wait_for_ever():
     result = image.launch("k", 1, 64, [out], tolerant=True)
     assert result.let_go >= 0 and "WARPSYNC" in image.compile(result.let_go).text()
     assert list(out) == [4, 4, *[3] * 30] * 2
+
+
+INLINED = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b32 %r<2>; .reg .b64 %a<2>;
+  .loc 1 44 5
+  ld.param.u64 %a0, [p];
+  .loc 1 39 5, function_name $L, inlined_at 1 44 5
+  ld.global.u32 %r0, [%a0];
+  .loc 1 12 5, function_name $L, inlined_at 1 39 5
+  st.global.u32 [%a0+4], %r0;
+  .loc 1 45 1
+  ret;
+}
+.file 1 "k.cu"
+.section .debug_str
+{
+$L:
+.b8 102,0
+}
+"""
+
+
+def test_a_line_of_an_inlined_function_names_the_calls():
+    image = load(orias.compile(INLINED, arch="sm_80", lineinfo=True).data)
+    lines = {}
+    for pc in range(image.reader.elf.section(".text.k").size // 16):
+        lines[image.compile(pc).text().split(" ")[0]] = lines_of(image, pc)[0]
+    assert lines["LDG.E"] == "k.cu:39 inlined at k.cu:44"
+    assert lines["STG.E"] == "k.cu:12 inlined at k.cu:39 inlined at k.cu:44"
+    assert lines["EXIT"] == "k.cu:45"

@@ -52,6 +52,12 @@ def is_counted(place: Place, text: list[str]) -> bool:
     return written is None or register not in re.findall(r"[%\w$]+", written[1])
 
 
+def target_of(text: str) -> str:
+    """The SM of the .target directive."""
+    found = re.search(r"^\s*\.target\s+(sm_\w+)", text, re.MULTILINE)
+    return found[1] if found else "sm_80"
+
+
 def compared(text: str, arch: str) -> tuple[int, int, int, int]:
     """Numbers of places in a file: ptxas's, ours, those that both have, and ptxas's at lines that have code in ours."""
     with tempfile.TemporaryDirectory() as folder:
@@ -74,12 +80,14 @@ def compared(text: str, arch: str) -> tuple[int, int, int, int]:
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("files", nargs="+", type=Path)
-    p.add_argument("--arch", default="sm_80")
+    p.add_argument("--arch", help="another target than the file's")
     a = p.parse_args()
     totals = [0, 0, 0, 0]
     for path in a.files:
         try:
-            counts = compared(path.read_text(), a.arch)
+            text = path.read_text()
+            arch = target_of(text)
+            counts = compared(text.replace(arch, a.arch, 1) if a.arch else text, a.arch or arch)
         except StopIteration:
             print(f"{path.name}: ptxas wrote no table")
             continue

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { INTERRUPTED = -1, INVALID_VALUE = 1, DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
+enum { INTERRUPTED = -1, NOT_BEGUN = -3, INVALID_VALUE = 1, DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
 
-typedef int (*Callback)(int index, const int64_t *values);
+typedef void (*Callback)(int index, const int64_t *values, int *result);
 static volatile Callback callback;
 static int (*is_initialized)(void);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,7 +43,7 @@ EXPORT int orias_exit_code;
 // The end of the process: what tools report, and their exit code.
 static void end(void) {
     if (callback && is_initialized())
-        callback(-1, 0);
+        callback(-1, 0, &(int){0});
     if (orias_exit_code) {
         fflush(0);
         _exit(orias_exit_code);
@@ -103,18 +103,37 @@ static int call_at_end(int index, const int64_t *values) {
 
 EXPORT void *orias_interruption;
 
-// An exception of a signal's handler came while a function ran: the calling thread gets its class once this returns.
-static int interrupt(void) {
+static _Thread_local void *raised_last;
+
+// The calling thread gets an exception of this class once the function returns.
+static void raise_later(void *class) {
+    raised_last = class;
     int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
     void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
     unsigned long (*thread)(void) = (unsigned long (*)(void))dlsym(RTLD_DEFAULT, "PyThread_get_thread_ident");
     int (*raise)(unsigned long, void *) = (int (*)(unsigned long, void *))dlsym(RTLD_DEFAULT, "PyThreadState_SetAsyncExc");
     if (ensure && release && thread && raise) {
         int state = ensure();
-        raise(thread(), orias_interruption);
+        raise(thread(), class);
         release(state);
     }
-    return UNKNOWN;
+}
+
+// Runs the handlers of signals that have come, which would interrupt the callback before it begins; the class of what one raised.
+static void *run_handlers(void) {
+    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    void *(*occurred)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyErr_Occurred");
+    int (*check)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyErr_CheckSignals");
+    void (*fetch)(void **, void **, void **) = (void (*)(void **, void **, void **))dlsym(RTLD_DEFAULT, "PyErr_Fetch");
+    void *class = 0, *value = 0, *trace = 0;
+    if (ensure && release && occurred && check && fetch) {
+        int state = ensure();
+        if (!occurred() && check())
+            fetch(&class, &value, &trace);
+        release(state);
+    }
+    return class;
 }
 
 static int call(int index, const int64_t *values) {
@@ -127,8 +146,18 @@ static int call(int index, const int64_t *values) {
     }
     if (!is_initialized())
         return call_at_end(index, values);
-    int result = callback(index, values);
-    return result == INTERRUPTED ? interrupt() : result;
+    void *raised = run_handlers();
+    int result = NOT_BEGUN;
+    callback(index, values, &result);
+    if (result == NOT_BEGUN) {  // The exception from an earlier function came as this one began: it waits for the end of this one.
+        raised = raised_last;
+        callback(index, values, &result);
+    }
+    if (result == INTERRUPTED)
+        raised = orias_interruption;
+    if (raised)
+        raise_later(raised);
+    return result < 0 ? UNKNOWN : result;
 }
 
 // For the runtime library, whose functions follow the driver's.

@@ -117,8 +117,20 @@ def lower_exit(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("trap", types="any")
 def lower_trap(ctx: "Ctx", i: Instr) -> None:
-    """trap: BPT.TRAP; control flow goes on after it."""
-    ctx.b.emit("BPT.TRAP", [], [imm(1)], ctx.guard)
+    """trap: BPT.TRAP, after which nothing of the thread runs.
+
+    As with ptxas 13.0.88, control flow goes on after it at -O0 (for debuggers), and in functions with sections of their own.
+    """
+    if not ctx.options.opt_level or (ctx.options.own_sections and ctx.state.kind != "entry"):
+        ctx.b.emit("BPT.TRAP", [], [imm(1)], ctx.guard)
+        return
+    guarded = ctx.guard != PT
+    ctx.begin_guarded()
+    ctx.b.block.cold = guarded
+    ctx.b.emit("BPT.TRAP", [], [imm(1)])
+    ctx.b.emit("EXIT", [], [])
+    if not ctx.leave_guarded():
+        ctx.state.dead = True
 
 
 @lowers("brkpt", types="any")

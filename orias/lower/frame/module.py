@@ -4,6 +4,7 @@ from typing import Final, final
 
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Reloc, Variable
 from orias.cubin.relocs import R_SAMP_HEADER_INDEX, R_SAMP_HEADER_INDEX_0, R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
+from orias.cubin.variable_layout import by_alignment, shared_with_debug
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, NONE, NOT_PT, RZ, Opnd, const, imm, imm64, vreg, word
 from orias.lower.builtins import builtin_function
@@ -124,7 +125,10 @@ class ModuleLower:
             return
         constants = [v for v in self._module_vars() if v.space == "const"]
         # Visible and weak variables come first, in the order in which the cubin writer creates them.
-        for v in sorted(constants, key=lambda v: data_layout.BINDING[v.linkage] == LOCAL):
+        created = sorted(constants, key=lambda v: data_layout.BINDING[v.linkage] == LOCAL)
+        if self.options.own_sections:
+            created = [created[n] for n in by_alignment([(data_layout.var_align(v), v.size) for v in created])]
+        for v in created:
             top = data_layout.align_up(top, data_layout.var_align(v))
             self._const_offsets[v] = top
             top += v.size
@@ -387,7 +391,7 @@ class ModuleLower:
             for f in entries:
                 named |= self.facts(f).shared
         dynamic = [v for v in self._module_vars() if v in named and v.size == 0]
-        for v in (v for v in self._module_vars() if v in used and v.size):
+        for v in self._in_shared_order([v for v in self._module_vars() if v in used and v.size]):
             top = data_layout.align_up(top, data_layout.var_align(v))
             self._common_shared[v] = top
             top += v.size
@@ -400,11 +404,17 @@ class ModuleLower:
                 mine = self.facts(f).shared
                 own = [v for v in [*f.variables, *self.ast.variables] if v in mine and v not in self._common_shared]
                 at = self._common_size
-                for v in own:
+                for v in self._in_shared_order(own):
                     at = data_layout.align_up(at, data_layout.var_align(v)) + v.size
                 top = max(top, at)
         self._dynamic_start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
         self._common_shared.update(dict.fromkeys(dynamic, self._dynamic_start))
+
+    def _in_shared_order(self, variables: list[Var]) -> list[Var]:
+        """The order of shared variables in memory: as declared, but sorted with -g."""
+        if not self.options.debug:
+            return variables
+        return [variables[n] for n in shared_with_debug([(data_layout.var_align(v), v.size) for v in variables])]
 
     def _uses_dynamic(self, f: Function) -> bool:
         """Whether a kernel, or a function that it may call, uses dynamic shared memory."""
@@ -424,19 +434,20 @@ class ModuleLower:
             used -= self._common_shared.keys()
         local = [v for g in [f, *reached] for v in g.variables if v in used]
         module = [v for v in self.ast.variables if v in used]
+        for v in self._in_shared_order([*local, *module]):
+            if v.size:
+                top = data_layout.align_up(top, data_layout.var_align(v))
+                self.shared[v] = top
+                top += v.size
         dynamic: list[Var] = []
         for v in [*local, *module]:
-            align = data_layout.var_align(v)
-            kernel.shared_align = max(kernel.shared_align, align)
+            kernel.shared_align = max(kernel.shared_align, data_layout.var_align(v))
             if v.size == 0:
                 dynamic.append(v)
                 continue
-            top = data_layout.align_up(top, align)
-            self.shared[v] = top
             out = data_layout.cubin_variable(v, "shared", self.symbol(v))
-            out.offset = top
+            out.offset = self.shared[v]
             kernel.shared.append(out)
-            top += v.size
         if self._dynamic_start and self._uses_dynamic(f):
             top = self._dynamic_start
         kernel.shared_size = top

@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, line_tables
-from orias.cubin.model import TOOL
+from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, call_sites, line_tables
+from orias.cubin.model import TOOL, CubinModule
 from orias.isa.decode import Decoded
 from orias.isa.operand import K_P, K_R, imm_value, in_file, is_pred, payload
 from orias.options import KEEPS_WARP_BARRIERS
@@ -144,8 +144,7 @@ class Checker:
         self._uses: dict[int, Use] = {}
         start = next((at for at, place in image.code_places() if place == kernel), 0)
         self._used: Final = {start + at: mask for at, mask in image.kernels[kernel].unused_load_bytes}
-        module = image.reader.module
-        self.lanes: Final = module.tool != TOOL or KEEPS_WARP_BARRIERS in module.options
+        self.lanes: Final = has_warp_barriers(image.reader.module)
         self.globals: Final = GlobalRaces(self._race, self.lanes) if "racecheck" in tools else None
 
     def start(self, m: Machine) -> "_Batch":
@@ -195,8 +194,16 @@ class Checker:
             self.findings.append(found)
 
 
+def has_warp_barriers(module: CubinModule) -> bool:
+    """Whether the code has all barriers of warps: Orias leaves some out unless it is asked to keep them."""
+    return module.tool != TOOL or KEEPS_WARP_BARRIERS in module.options
+
+
 def lines_of(image: Image, pc: int) -> tuple[str, str]:
-    """Source line and PTX line of an instruction (number in the module's code), as far as the cubin has them."""
+    """Source line and PTX line of an instruction (number in the module's code), as far as the cubin has them.
+
+    A line of an inlined function is followed by those that it was inlined at.
+    """
     places = [(at, name) for at, name in image.code_places() if at <= pc << 4]
     if not places:
         return "", ""
@@ -205,9 +212,15 @@ def lines_of(image: Image, pc: int) -> tuple[str, str]:
     out = []
     for table in (DEBUG_LINE, PTX_LINE):
         rows = line_tables(image.reader.elf, table).get(section.index, [])
-        before = [r for r in rows if r.offset <= (pc << 4) - start]
-        last = max(before, key=lambda r: r.offset) if before else None
-        out.append("" if last is None else f"{last.file}:{last.line}" if table == DEBUG_LINE else str(last.line))
+        before = [k for k, r in enumerate(rows) if r.offset <= (pc << 4) - start]
+        # Of several rows of an instruction the last one holds; those before it are its callers.
+        last = rows[max(before, key=lambda k: (rows[k].offset, k))] if before else None
+        if last is None:
+            out.append("")
+        elif table == PTX_LINE:
+            out.append(str(last.line))
+        else:
+            out.append(" inlined at ".join(f"{s.file}:{s.line}" for s in call_sites(rows, last)))
     return out[0], out[1]
 
 

@@ -418,6 +418,8 @@ class Engine:
         lanes = who.lane_mask
         mask = m.B[k][who.sel]
         if rest is None and not ((mask & self.alive_mask[who.warp_of]) & ~lanes[who.position >> 5]).any():
+            if (mask == mask[0]).all():
+                return pc + 1
             starts = np.flatnonzero(np.diff(who.warp_of, prepend=-1))
             first = np.repeat(mask[starts], np.diff(starts, append=len(mask)))
             if (mask == first).all():
@@ -520,6 +522,8 @@ class Engine:
             return
         for k in range(16):
             waiting = self.bsync[k][who.warps]
+            if not waiting.any():
+                continue
             wanted = np.where((waiting[:, None] & _LANE_BITS) != 0, self.members(k, who.warps), np.uint32(0))
             mask = np.bitwise_or.reduce(wanted, axis=1)
             free = np.where((mask & ~waiting & ~who.lane_mask) == 0, waiting, np.uint32(0))

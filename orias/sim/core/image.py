@@ -433,7 +433,7 @@ class Image:
         off by 1 or so).  `hazards`: ``stop`` or ``stale`` for a time-aware run, in which results appear only when the
         control words guarantee them.  ``stop`` ends at the first read that is too early; ``stale`` continues with the
         old value and lists all of them.  `resident`: clusters (or blocks) that run at a time, 0 for as many as fit; the work
-        of others can be taken by ``clusterlaunchcontrol.try_cancel``.  `timing`: makes, for the machine of each batch of blocks, the
+        of others can be taken by ``clusterlaunchcontrol.try_cancel``.  Where it is the whole grid, all blocks run together.  `timing`: makes, for the machine of each batch of blocks, the
         callbacks around its instructions (None for none).  `fill`: the value of registers before they are written; its low byte fills shared and
         local memory (0xcd with the default, a pattern that stands out).  `tolerant`: threads go on at WARPSYNC where the others
         of their mask wait for ever at another instruction, instead of a :class:`Deadlock`, and shared memory ends at a

@@ -171,8 +171,7 @@ class Launch:
         put(t.word("grid_id"), 1, 8)
         if t.has_word("descriptor"):
             put(t.word("descriptor"), 0, 8)
-        blocks = self.shape.grid[0] * self.shape.grid[1] * self.shape.grid[2]
-        if self.options.resident >= blocks:
+        if self.options.resident >= self.block_count:
             self._grid_barrier(put, t)
         if t.has(features.CLUSTERS):
             self._cluster_constants(put, t)
@@ -256,7 +255,10 @@ class Launch:
         padded = -(-size // 32) * 32
         cost = padded * (4 * self.register_count + self.stack + 64) + self.shared_bytes
         per_batch = max(1, min(BATCH_BYTES // cost, BATCH_THREADS // padded) // ranks) * ranks
-        if self.options.resident:
+        if self.options.resident >= self.block_count:
+            # They may wait for each other.
+            per_batch = self.block_count
+        elif self.options.resident:
             per_batch = min(per_batch, self.options.resident * ranks)
         while len(now := self._take(per_batch)):
             self._batch(now, padded, size, ranks)

@@ -97,8 +97,9 @@ def by_object(
         given = np.broadcast_to(samplers, (a.n,)).astype(U64)
         sampler = np.where(given != 0, given, sampler)
     both = index | sampler << np.uint64(32)
-    for key in np.unique(both):
-        who = np.flatnonzero(both == key)
+    alike = bool((both == both[0]).all())
+    for key in both[:1] if alike else np.unique(both):
+        who = np.arange(a.n) if alike else np.flatnonzero(both == key)
         number, other = int(key) & _INDEX, int(key) >> 32
         if lenient and not isinstance(m.arena.objects.get(number), type_):
             continue

@@ -313,7 +313,8 @@ class _Look:
             self.missing[who] |= absent
             outside |= absent
         v = t._values(t.levels[level][index])
-        v = np.where(outside[:, None], v.dtype.type(0), v)
+        if outside.any():
+            v = np.where(outside[:, None], v.dtype.type(0), v)
         if r.depth is not None:
             given = r.depth.astype(np.float64)
             v = COMPARE[self.sampler.compare](given, v[:, 0].astype(np.float64)).astype(np.float64)[:, None]
@@ -331,6 +332,8 @@ class _Look:
             part: Arr = np.ones(len(who))
             for k in range(len(at)):
                 part = part * (weight[k] if corner >> k & 1 else 1.0 - weight[k])
+            if not part.any() and self.texture.absent is None:
+                continue
             v = self.texels(level, who, [f.astype(I64) + (corner >> k & 1) for k, f in enumerate(low)])
             total = total + np.where(part[:, None] != 0, v * part[:, None], 0.0)
         result: Arr = total

@@ -1,0 +1,129 @@
+"""Builds CUDA programs with nvcc, runs them under ``orias exec``, and counts results.
+
+``python tools/clients/cuda_programs.py RESULTS.jsonl --nvcc NVCC [--nvcc-option OPTION ...] PROGRAM ...`` in the Python that
+has Orias.  A program is a source file, or a directory whose ``.cu`` and ``.cpp`` files make one program; each runs in its
+directory, so that it finds its data.  With ``--nvcc`` of ``orias toolkit DIR --cuda CUDA``, Orias is the assembler.  Each line
+of the results is a program: ``passed``, ``failed``, ``late`` or ``not built``, the last line of what it said, and the seconds
+that the build and the run took.  Programs that the results already have are not built again; where a program has several
+lines, the last one counts.
+
+A program passes that ends with exit code 0 (or one of ``--exit-code``).  ``--reference "COMPILER OPTIONS"`` builds each
+program for the host too (Thrust has back ends for it), and what the two print must be the same.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+
+def timed(command, seconds, cwd=None):
+    """Exit code (None: late), output, the last line of it and of its errors that says something, and seconds."""
+    start = time.perf_counter()
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        cwd=cwd,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # So that all of nvcc's programs can be ended.
+    ) as p:
+        try:
+            text, _ = p.communicate(timeout=seconds)
+            code = p.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            text, _ = p.communicate()
+            code = None
+    return code, text, round(time.perf_counter() - start, 1)
+
+
+def last_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+def sources(program):
+    if program.is_dir():
+        return sorted(p for p in program.iterdir() if p.suffix in (".cu", ".cpp"))
+    return [program]
+
+
+def run_program(program, name, options, built):
+    """The values of a program's line, and its output."""
+    files = [str(p) for p in sources(program)]
+    build = [options.nvcc, "-cudart", "shared", *options.nvcc_option, "-o", str(built), *files]
+    code, text, seconds = timed(build, options.build_seconds)
+    line = {"program": name, "state": "not built", "why": last_line(text), "build": seconds}
+    if code is None:
+        line["why"] = "late"
+    if code != 0:
+        return line, text
+    where = program if program.is_dir() else program.parent
+    code, out, seconds = timed([sys.executable, "-m", "orias", "exec", "--", str(built)], options.seconds, where)
+    line |= {"state": "passed", "why": last_line(out), "run": seconds}
+    if code is None:
+        line["state"] = "late"
+    elif code not in options.exit_code:
+        line |= {"state": "failed", "code": code}
+    elif options.reference:
+        host = built.with_suffix(".host")
+        code, text, _ = timed([*shlex.split(options.reference), "-o", str(host), *files], options.build_seconds)
+        if code != 0:
+            line["reference"] = "not built"
+            return line, out + text
+        _, text, _ = timed([str(host)], options.seconds, where)
+        line["reference"] = "same" if text == out else "differs"
+        if text != out:
+            line["state"] = "failed"
+            out += "\n-- the reference:\n" + text
+    return line, out
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("results", type=Path)
+    parser.add_argument("programs", nargs="+", type=Path)
+    parser.add_argument("--nvcc", required=True)
+    parser.add_argument("--nvcc-option", action="append", default=[])
+    parser.add_argument("--seconds", type=int, default=75, help="for a run")
+    parser.add_argument("--build-seconds", type=int, default=300, help="for a build")
+    parser.add_argument("--limit", type=int, default=3600, help="seconds for all")
+    parser.add_argument("--exit-code", action="append", type=int, default=[0])
+    parser.add_argument("--reference", default="")
+    options = parser.parse_args()
+    stop = time.monotonic() + options.limit
+    work = options.results.with_suffix("")
+    work.mkdir(parents=True, exist_ok=True)
+    options.results.touch()
+    last = {}
+    for line in options.results.read_text(encoding="utf-8").splitlines():
+        v = json.loads(line)
+        last[v["program"]] = v["state"]
+    with options.results.open("a", encoding="utf-8") as out:
+        for program in (p.resolve() for p in options.programs):
+            name = f"{program.parent.name}/{program.stem}"
+            if name in last:
+                continue
+            if time.monotonic() > stop:
+                break
+            built = work.resolve() / name.replace("/", "-")
+            line, text = run_program(program, name, options, built)
+            built.with_suffix(".txt").write_text(text, encoding="utf-8")
+            last[name] = line["state"]
+            out.write(json.dumps(line) + "\n")
+            out.flush()
+            print(line, flush=True)
+    print(f"{len(last)} programs: {dict(Counter(last.values()))}")
+
+
+if __name__ == "__main__":
+    main()
