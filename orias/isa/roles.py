@@ -46,4 +46,21 @@ CALL_RELATIVE: Final[Op] = op("CALL.REL.NOINC")
 CALL_ABSOLUTE: Final[Op] = op("CALL.ABS.NOINC")
 NEXT_ADDRESS: Final[Op] = op("LEPC")
 READ_SPECIAL: Final[Op] = op("S2R")
+READ_SPECIAL_AT_ONCE: Final[Op] = op("CS2R.32")
+READ_SPECIAL_BITS: Final[Op] = op("specialbits")
+"""Pseudo operation: bits of a special register; sources are its name, the lowest bit and the number of bits."""
+MOVED_WORD: Final[Op] = op("movedword")
+"""Pseudo operation: a word of constant bank 0 that moves with the cluster; sources are the register with its size, the step and the place."""
+MULTIPLY_ADD: Final[Op] = op("IMAD")
+BARRIER_PAIR: Final[str] = "barrierpair"
+"""Pseudo operation: a barrier of the block with number and number of threads in two registers; modifiers as those of BAR."""
+CUT: Final[Op] = op("SGXT.U32")
+SHIFT_LEFT: Final[Op] = op("SHF.L.U32")
+SHIFT_RIGHT: Final[Op] = op("SHF.R.U32")
+SHIFT_RIGHT_HIGH: Final[Op] = op("SHF.R.U32.HI")
 TRAP: Final[Op] = op("BPT.TRAP")
+
+
+def barrier_of(pair: Op) -> Op:
+    """The barrier operation that a pseudo operation BARRIER_PAIR stands for."""
+    return op(".".join(("BAR", *pair.mods)))

@@ -46,13 +46,16 @@ from orias.isa.operand import (
     with_word_lane,
     without_modifiers,
 )
-from orias.isa.roles import LOAD_CONSTANT
+from orias.isa.roles import BARRIER_PAIR, LOAD_CONSTANT, barrier_of
 from orias.isa.widths import src_width
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 from orias.target import features
 
 _INVALIDATE = op("CCTL.IVALL")
+_BARRIER_NUMBERS = 0xF
+_BARRIER_THREADS = 0xFFF
+"""Masks of the number of a barrier and of its number of threads."""
 _MOVABLE = (K_IMM, K_CONST, K_UR)
 
 
@@ -134,12 +137,29 @@ class _Legalizer:
         out = self.out
         if inst.op.base == "fence":
             return
+        if inst.op.base == BARRIER_PAIR:
+            self._barrier_pair(inst)
+            return
         if inst.op is OP_COPY and is_const(inst.src[0]) and not self.fn.target.has(features.CONSTANT_OPERANDS):
             d = inst.dst[0]
             if in_file(d, K_R):
                 inst.op = LOAD_CONSTANT[self.fn.width(d) if not has_lane(d) else 1]
                 inst.src = [inst.src[0], RZ]
         out.append(inst)
+
+    def _barrier_pair(self, inst: Inst) -> None:
+        """A barrier with a constant number, or a constant number of threads, is one operation; else both are in R registers."""
+        src = inst.src
+        src[:2] = [imm(0) if o == RZ else o for o in src[:2]]
+        if is_imm(src[0]) or is_imm(src[1]):
+            # The bits that a barrier takes from a register.
+            masks = (_BARRIER_NUMBERS, _BARRIER_THREADS)
+            src[:2] = [imm(imm_value(o) & mask) if is_imm(o) else o for o, mask in zip(src, masks, strict=False)]
+            inst.op = barrier_of(inst.op)
+            self._real(inst)
+            return
+        src[:2] = [o if in_file(o, K_R) else self._to_register(inst, o, k, False) for k, o in enumerate(src[:2])]
+        self.out.append(inst)
 
     def _real(self, inst: Inst) -> None:
         if inst.op.base == "LDC" and kind_of(inst.src[0]) == K_SYM:

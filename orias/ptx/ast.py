@@ -132,6 +132,10 @@ class Operand:
         self.label: Label | None = None
         self.func: Function | None = None
 
+    def scalar(self) -> "Operand":
+        """The operand itself, or the element of a vector of one."""
+        return self.elems[0] if self.kind == O_VEC and len(self.elems) == 1 else self
+
 
 @final
 class Label:

@@ -6,6 +6,7 @@ The rows of :mod:`orias.ptx.rules` can only compare.  Facts: docs/facts/front-en
 import struct
 
 from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
+from orias.ptx.fits import register_fits
 
 
 def fraction_errors(name: str, instr: Instr) -> list[str]:
@@ -78,15 +79,28 @@ def _barrier_errors(name: str, ops: list[Operand], at: int) -> list[str]:
 
 
 def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> list[str]:
-    """Error messages on the number of offsets of a copy by im2col; ``place``: of the offsets."""
+    """Error messages on the offsets of a copy by im2col, 16 bits each; ``place``: of the offsets, ``count``: their number."""
     if len(ops) <= place:
         return [f"Arguments mismatch for instruction '{name}'"]
     op = ops[place]
     if op.kind == O_ADDR:
         return [f"Arguments mismatch for instruction '{name}'"]
-    if op.kind in (O_VEC, O_REG, O_IMM) and (len(op.elems) if op.kind == O_VEC else 1) != count:
-        return [f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch"]
-    return []
+    if op.kind not in (O_VEC, O_REG, O_IMM):
+        return []
+    if not all(_is_offset(e) for e in (op.elems if op.kind == O_VEC else [op])):
+        return [f"Arguments mismatch for instruction '{name}'"]
+    size = f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch"
+    found = len(op.elems) if op.kind == O_VEC else op.var.vec if op.var is not None and not op.comp else 1
+    if op.kind != O_VEC and found == 1:
+        return [f"Vector expected for argument {place + 1}", size]
+    return [] if found == count else [size]
+
+
+def _is_offset(op: Operand) -> bool:
+    """Whether an operand is an integer of 16 bits or a number."""
+    if op.kind == O_REG:
+        return op.var is not None and register_fits(op.var.type, "u16", False)
+    return op.kind == O_IMM and op.imm_type == "int"
 
 
 def _place_of_tensor(name: str, mods: dict[str, str]) -> int:

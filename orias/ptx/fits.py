@@ -151,7 +151,7 @@ def _sum(slot: Slot, register: str, type_: str, result: bool, use: Use) -> bool:
 def _immediate(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     if not _immediate_fits(op, type_):
         return False
-    if result:
+    if result or use.name == "stackrestore":
         use.needs_result()
     return True
 
@@ -230,7 +230,12 @@ def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> boo
 def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     total = 0
     if slot.fixed:
-        return False
+        # The level of txq.level.  ptxas takes a vector of two registers too, whose meaning is open.
+        elem = op.scalar()
+        said = len(use.soft)
+        fits = use.name == "txq.level" and elem is not op and scalar_fits(slot, elem, type_, result, use)
+        del use.soft[said:]
+        return fits
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:
             total += TYPE_BITS.get(elem.var.type, 0)
@@ -246,6 +251,10 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         return True
     if type_[0] == "b" and total != TYPE_BITS.get(type_, 0):
         return False
+    if type_.startswith("bf16") and op.scalar() is not op and op.elems[0].kind == O_REG:
+        if use.name in ("ex2", "tanh") and type_ == "bf16x2":
+            use.note("Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction")
+        return True
     use.note(f"Vector operand is not allowed for instruction '{use.name}'")
     return True
 

@@ -143,7 +143,8 @@ bf16 bf16x2 ; =Q,S,S,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{t0}}
 {_pairs("u32 s32 f32 f16 bf16", "s16 s32 s64")} ; D,S1,S1,P@bool ; !eq/ne/lt/le/gt/ge and/or/xor
 {_pairs("u32 s32 f32 f16 bf16", "f32")} ; D,S1,S1,P@bool ; {_CMPF} ftz
 {_pairs("u32 s32 f32 f16 bf16", "f64")} ; D,S1,S1,P@bool ; {_CMPF}
-u16.f16 s16.f16 u32.f16 s32.f16 f16.f16 u32.f16x2 s32.f16x2 f16x2.f16x2 ; D,S1,S1,P@bool ; {_CMPF} ftz ; 4.2/53
+u16.f16 s16.f16 u32.f16 s32.f16 u32.f16x2 s32.f16x2 ; D,S1,S1,P@bool ; {_CMPF} ftz ; 6.5!53 half precision floating point set instruction with integer result
+f16.f16 f16x2.f16x2 ; D,S1,S1,P@bool ; {_CMPF} ftz ; 4.2/53 f16 arithemetic and compare instructions
 u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf16x2.bf16x2 ; D,S1,S1,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{t0}}
 """,
     "selp": "b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64 ; D,S,S,P ;",
@@ -205,10 +206,10 @@ bf16x2.e2m1x2 ; D,b8,b16@scaled ; !rn relu satfinite scaled::n2::ue8m0 ; Fv9.2 n
 e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
 e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
-    "cvt.pack": "u16.s32 s16.s32 ; D:u32,S1,S1 ; !sat ; 6.5/72 | "
-    + "s8.s32.b32 u8.s32.b32" + " ; D:u32,S1,S1,S2 ; !sat ; 6.5/72 | "
+    "cvt.pack": "u16.s32 s16.s32 ; Dr:u32,S1r,S1r ; !sat ; 6.5/72 | "
+    + "s8.s32.b32 u8.s32.b32" + " ; Dr:u32,S1r,S1r,S2r ; !sat ; 6.5/72 | "
     + " ".join(f"{t}.s32.b32" for t in ("s4", "u4", "s2", "u2"))
-    + " ; D:u32,S1,S1,S2 ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
+    + " ; Dr:u32,S1r,S1r,S2r ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _VIDEO),
     "vshl": _SHIFT,
     "vshr": _SHIFT,
@@ -224,7 +225,7 @@ INSTEAD: Final[dict[str, str]] = {"lop3": "bool -> @I70 Fv8.2 : lop3.<BoolOp>"}
 """Gates that replace the gate of the form row if a row here holds."""
 
 GATES: Final[dict[str, str]] = {
-    "set": "t0=bf16 t1!=bf16/f16 -> @F90 Fv7.8 : {n}.{t0}",
+    "set": "t0=bf16 t1!=bf16/f16 -> @F90 Fv7.8 : {n}.{t0}\nt0=f16 t1!=f16/bf16 -> @F53 Fv4.2 : f16 arithemetic and compare instructions",
     "min max": "relu t0!=f16/f16x2/bf16/bf16x2/f32/f64 -> @F90 Fv8.0 : {n}.relu",
     "add": "sat t0=u32/u16x2/s16x2 -> @Fv9.2 n120af/121af : add.sat",
     "add sub addc subc": "cc t0=u64/s64 -> @Fv4.3 : .cc with 64bit type",

@@ -9,6 +9,11 @@ _SCOPE: Final = "cta/cluster/gpu/sys"
 _MEMTYPES: Final = "b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64"
 _SHARED: Final = "shared/shared::cta/shared::cluster"
 _MBAR: Final = "shared/shared::cta"
+_REPLACED: Final = (
+    "tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
+    " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity"
+)
+"""Words of tensormap.replace."""
 _MBARC: Final = "shared/shared::cta/shared::cluster"
 _BULK: Final = "global/shared::cta/shared::cluster"
 _TENSOR: Final = "1d/2d/3d/4d/5d"
@@ -78,9 +83,7 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; layout::v0 ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
-    " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
-    "/swizzle_atomicity ; Fv8.3 N90a/NEW",
+    "tensormap.replace": f"b1024.b32 b1024.b64 ; M,[i,]S1 ; {_REPLACED} ; Fv8.3 N90a/NEW | b32.b1024 b64.b1024 b32 b64 ; M,[i,]S ; {_REPLACED} ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
     " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak cta/cluster/gpu/sys sync !aligned ; Fv8.3 N90",
     "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",
@@ -338,20 +341,24 @@ else dst=shared::cluster op=min/max t0!=u32/s32 | dst=shared::cluster op=and/or/
 else op=add t0=f16/bf16 !noftz -> Modifier '.noftz' required for instruction '{{n}}' with type '.{{t0}}' and operation '.{{op}}'
 """,
     "tensormap.replace": """
-!field => Tensormap field modifier required for instruction '{n}'
-mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 => Illegal modifier '.tile' for instruction '{n}'
-space!=-/global/shared::cta => State space incorrect for instruction '{n}'
+mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 -> Illegal modifier '.tile' for instruction '{n}'
 field=elemtype v1=13.. -> @Iv8.7 : {n}.elemtype with input value >= 13
-field=ADDRESS t1!=b64 t1!=b1024 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
+field=ADDRESS !.b64 -> Illegal modifier '.{field}' for instruction '{n}' with type '.b32'
+field field!=ADDRESS .b64 -> Illegal modifier '.{field}' for instruction '{n}' with type '.b64'
+!field .b64 -> Illegal modifier '' for instruction '{n}' with type '.b64'
+!field -> Tensormap field modifier required for instruction '{n}'
+space!=-/global/shared::cta -> State space incorrect for instruction '{n}'
+!.b1024 => Tensormap size modifier required for instruction '{n}'
+!field =>
 field=ORDINAL count!=3 | field!=ORDINAL count!=2 => Arguments mismatch for instruction '{n}'
 field=ORDINAL a1!=imm => Arguments mismatch for instruction '{n}'
-field=ADDRESS last=NOT64 | field!=ADDRESS last=NOT32 => Arguments mismatch for instruction '{n}'
 field=elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity last!=imm -> Integer constant expression expected
 """,
 }
 """Rules between modifiers and operands, with the message texts of ptxas 13.0.88."""
 
 VALUES: Final[dict[str, str]] = {
+    "pmevent.mask": "u0=65536.. -> Argument {v0} of instruction '(null)': value '65535' out of range, expected to be in range [2..3]",
     "pmevent": "v0!=-/0..15 -> Argument 0 of instruction '{n}': value '{v0}' out of range, expected to be in range [0..15]",
     "st.bulk": """
 v1!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 8

@@ -208,6 +208,13 @@ vec t0!=HALF/FP8/FP8X4/f32/f64 -> Vector qualifier is not allowed for instructio
 else vec t0!=f64 bits=OVER128 -> Inconsistent type '.{t0}' with vector .{vec} for '{n}'
 vec bits=OVER128 -> Vector type too large, exceeds 128 bit limit
 """,
+    "tex tex.base tex.level tex.grad": """
+t1=u32 -> Integer coordinates require .s32 instruction type
+dim=cube/acube t1=u32/s32 -> Floating-point coordinates required
+dim=2dms/a2dms t1!=s32 -> Integer coordinates require .s32 instruction type
+n=tex.level/tex.grad dim=2dms/a2dms -> Illegal modifier 'Multi-sample geometry' for instruction '{n}'
+t0=f16x2 vec!=v2 -> Instruction '{n}.f16x2' requires .v2 type
+""",
 }
 """Rules between the modifiers and types of an opcode, measured with thousands of random combinations for three targets."""
 

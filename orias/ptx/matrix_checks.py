@@ -5,8 +5,9 @@ Facts: docs/facts/front-end.md (matrix instructions).
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SINK, O_VEC, TYPE_BITS, Instr, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SINK, O_SREG, O_VEC, TYPE_BITS, Instr, Operand, Sig
 from orias.ptx.opcode import is_shape
+from orias.ptx.special_names import SPECIAL
 
 _F8: Final = ("e4m3", "e5m2")
 _F864: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
@@ -177,6 +178,13 @@ def _all_registers(op: Operand, type_: str) -> bool:
     return (bool(types) or type_ == "f64") and all(t in fitting for t in types)
 
 
+def _is_word(e: Operand, stored: bool) -> bool:
+    """Whether an operand is a word of a matrix; of a vector that is ``stored`` predicates and special registers count too."""
+    if e.kind == O_REG and e.var is not None:
+        return e.var.type in _WORDS or (stored and e.var.type == "pred")
+    return e.kind == O_SINK or (stored and e.kind == O_SREG and SPECIAL[e.name][0] in _WORDS)
+
+
 def matrix_vector_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
     """Error messages on the registers of ldmatrix and stmatrix."""
     where = 0 if name == "ldmatrix" else 1
@@ -190,7 +198,7 @@ def matrix_vector_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
     if op.kind == O_ADDR and op.var is not None and (op.var.space != "reg" or op.var.type in _WORDS):
         return [f"Vector of size {count} is expected for argument {where} of instruction '{name}'"]
     parts = op.elems if op.kind == O_VEC else [op]
-    if not all(e.kind == O_SINK or (e.kind == O_REG and e.var is not None and e.var.type in _WORDS) for e in parts):
+    if not all(_is_word(e, op.kind == O_VEC and where == 1) for e in parts):
         return mismatch
     if op.kind != O_VEC or len(op.elems) != count:
         return [f"Vector of size {count} is expected for argument {where} of instruction '{name}'"]

@@ -38,6 +38,10 @@ from orias.ptx.wgmma_checks import wgmma_operands
 _GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _INDEXED: Final = frozenset(("ld", "ldu", "st", "multimem.red", "multimem.st", "multimem.ld_reduce"))
 """Instructions that take ``s[c]`` in place of an address."""
+_CONSTANT_BARRIERS: Final = ("cp.async.bulk", "cp.reduce.async.bulk")
+"""Instructions whose barrier may be a number, which is its address in shared memory."""
+_BARRIER: Final = 3
+"""The first operand that may be the barrier of a copy."""
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
@@ -223,7 +227,7 @@ def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
 
 def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if op.kind != O_ADDR:
-        return op.key == "s[" and use.name in _INDEXED
+        return _stands_for_address(slot, op, use)
     if op.elems and "tensor" not in use.name and not use.name.startswith(_PLACED):
         return False
     var = op.var
@@ -250,6 +254,13 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True
+
+
+def _stands_for_address(slot: Slot, op: Operand, use: Use) -> bool:
+    """Whether an operand without brackets is legal in place of an address."""
+    if use.index >= _BARRIER and use.name in _CONSTANT_BARRIERS:
+        return _integer(slot, op, use)
+    return op.key == "s[" and use.name in _INDEXED
 
 
 def _note_width(var: Var, use: Use) -> None:
@@ -330,7 +341,7 @@ def _value(slot: Slot, op: Operand, use: Use) -> bool:
     """Whether an operand fits as a result or source, or as a pair of one and a predicate."""
     if op.kind == O_PAIR:
         first, second = op.elems
-        if not slot.pair and slot.role in "DQ":
+        if not slot.pair and slot.role in "DQS":
             use.note(f"Predicate output not allowed for instruction '{use.name}'")
             return slot.role == "Q" or first.kind != O_REG or _value(slot, first, use)
         if second.kind != O_SINK and (second.var is None or second.var.type != "pred"):

@@ -40,7 +40,7 @@ def ends_at_sum(i: Instr) -> bool:
     """Whether an instruction is a 64-bit division of a sum, at which the reading of the text ends, for any target."""
     return (
         i.sig.name in ("div", "rem")
-        and i.sig.types[0] in ("u64", "s64")
+        and i.sig.types[:1] in (("u64",), ("s64",))
         and any(op.key.endswith("+") for op in i.ops[1:])
     )
 

@@ -41,8 +41,6 @@ SETS: Final[dict[str, str]] = {
     "GENERIC": "tensormap::generic/async::generic",
     "ORDINAL": "box_dim/global_dim/element_stride/global_stride",
     "ADDRESS": "global_address/global_stride",
-    "NOT32": "reg1/reg8/reg16/reg64/reg128",
-    "NOT64": "reg1/reg8/reg16/reg32/reg128",
     "MMA": "m8n8k4/m16n8k4/m16n8k8/m16n8k16/m8n8k16/m8n8k32/m16n8k32/m16n8k64/m8n8k128/m16n8k128/m16n8k256",
     "QUERY": "width/height/depth/channel_data_type/channel_order/normalized_coords/filter_mode/addr_mode_0/addr_mode_1"
     "/addr_mode_2/array_size/num_mipmap_levels/num_samples/force_unnormalized_coords",

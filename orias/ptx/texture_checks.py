@@ -17,7 +17,8 @@ from orias.ptx.ast import (
     Operand,
     Sig,
 )
-from orias.ptx.fits import Use, is_untyped, register_fits
+from orias.ptx.fits import Use, is_untyped, register_fits, scalar_fits
+from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 _NAMED: Final = ("texref", "surfref", "samplerref")
@@ -84,11 +85,7 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         errors.append(_expected(place, name, kind))
     sizes = _size_errors(name, where.elems[-1], sig, 2 if place else 1)
     errors = [*sizes, *errors] if sizes and sizes[0].startswith("Illegal") else [*errors, *sizes]
-    if (
-        name.startswith("t")
-        and sig.mods.get("vec") != "v4"
-        and not (sig.mods.get("vec") == "v2" and types[0] == "f16x2")
-    ):
+    if name.startswith("t") and sig.mods.get("vec") != "v4" and types[0] != "f16x2":
         return [*index, f"Instruction '{name}.{types[0]}' requires .v4 type"]
     return errors
 
@@ -194,15 +191,26 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
     return op.kind == O_IMM and (wider or op.imm_type == "int")
 
 
+_LEVEL: Final = Slot("S")
+"""The level of detail, and what stands in its place."""
+
+
+def _address_for_level(op: Operand, type_: str, use: Use) -> bool:
+    """Whether the address of a variable, or an operand in brackets, fits in place of the level: its message is that it is no register."""
+    use.index = 3
+    if op.kind == O_SYM:
+        if not op.value:
+            use.must_be_register()
+        return not op.value
+    return scalar_fits(_LEVEL, op, type_, False, use)
+
+
 def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     """Whether the operands after the place of a sampling instruction fit: a level has the type of the coordinates."""
     level = name == "tex.level"
-    if level and ops[0].kind == O_SYM and not ops[0].value:
-        use.index = 3
-        use.must_be_register()
-        return True
-    if level and ops[0].kind == O_SYM:
-        return False
+    kind = ops[0].kind if ops else O_SINK
+    if (kind == O_SYM and level) or (kind == O_ADDR and name != "tex.grad"):
+        return _address_for_level(ops[0], type_, use)
     if any((o.kind == O_SYM and not o.value) or o.kind == O_FUNC for o in (ops[1:] if level else ops)):
         return False
     if level and ops[0].kind == O_REG and ops[0].var is not None:

@@ -330,7 +330,7 @@ class _Builder:
         if p.op.flags & F_PSEUDO or c.op.flags & F_PSEUDO:
             if not p.op.flags & F_PSEUDO and self.lat.barriers(p.op) & NEEDS_WRITE:
                 return estimate(p.op, self.g.other_latency)
-            return self.fn.knobs.sched_pseudo_latency if not p.op.flags & F_PSEUDO else 1
+            return self.fn.knobs.sched_pseudo_latency if not p.op.flags & F_PSEUDO else max(1, p.op.estimate)
         if self.lat.barriers(p.op) & NEEDS_WRITE:
             return estimate(p.op, self.g.other_latency)
         if self.virtual:

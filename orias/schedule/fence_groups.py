@@ -20,6 +20,7 @@ from orias.isa.op import (
     F_WRITE,
 )
 from orias.isa.operand import PT
+from orias.isa.roles import BARRIER_PAIR
 from orias.ori.ir import Func, Inst
 from orias.schedule.deps import is_fixed_point
 from orias.target import features
@@ -27,7 +28,7 @@ from orias.target import features
 _FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_TERM | F_PINNED | F_SPECIAL
 _VIEW: Final = "FENCE.VIEW.ASYNC.S"
 _VIEW_FOLLOWER: Final = "SYNCS.EXCH.64"
-_REDUCTION: Final = "BAR.RED"
+_REDUCTIONS: Final = ("BAR.RED", f"{BARRIER_PAIR}.RED")
 _RESULT: Final = "B2R.RESULT"
 _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
@@ -100,7 +101,7 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         return alone
     out = list(alone)
     at = first
-    follower = _VIEW_FOLLOWER if inst.op.name == _VIEW else _RESULT if inst.op.name.startswith(_REDUCTION) else ""
+    follower = _VIEW_FOLLOWER if inst.op.name == _VIEW else _RESULT if inst.op.name.startswith(_REDUCTIONS) else ""
     if follower:
         at = _next(insts, first, True)
         return [first, at] if at >= 0 and insts[at].op.name == follower else alone

@@ -5,6 +5,7 @@ from orias.options import Options
 from orias.ori.ir import Func
 from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
+from orias.schedule.joined_words import expand_joined
 from orias.schedule.late_arrivals import arrive_late
 from orias.schedule.list import Plan, Reach, schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
@@ -38,6 +39,7 @@ def post_ra(fn: Func, options: Options) -> None:
         schedule_physical(fn)
         arrive_late(fn)
     gather_fences(fn)
+    expand_joined(fn)
     layout(fn)
     if serial:
         schedule_serial(fn)

@@ -137,6 +137,8 @@ REFUSED = [
     (HEAD + ".entry z() .maxntid 0\n{ret;}\n", "error 5: Positive non-zero value expected for maxntid"),
     (body("ld.shared.b32 %tid, [%d1];"), "error 5: Special register argument not allowed for instruction 'ld'"),
     (HEAD + ".section .global { .b8 1 }\n", "fatal 4: Parsing error near '.global': syntax error"),
+    (f".version 6.4\n.target sm_70\n.address_size 64\n{TOP} .reg .b16 %h<3>;\nset.eq.u32.f16 %r1, %h1, %h2; ret; }}\n", "error 5: Feature 'half precision floating point set instruction with integer result' requires PTX ISA .version 6.5 or later"),
+    (f".version 9.0\n.target sm_30\n.address_size 64\n{TOP} .reg .b16 %h<3>;\nset.eq.f16.b32 %h1, %r1, %r2; ret; }}\n", "error 5: Feature 'f16 arithemetic and compare instructions' requires .target sm_53 or higher"),
     (HEAD + '.section "x" { .b8 1 }\n', "fatal 4: Parsing error near '\"x\"': syntax error"),
 ]  # fmt: skip
 

@@ -14,8 +14,8 @@ from orias.cubin.capsule.signature import operand_value
 from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_UP, K_UR, K_WORD, Opnd, kind_of, payload
 from tools.capsules.samples import Sample
 
-_SLOTS = (80, 96, 112, 136, 152, 168, 184, 200, 216, 232, 248, 264, 280, 296, 312)
-"""Bits at which operands may begin: every 16 bits of a unit after guard and modifiers."""
+_SLOTS = (80, 96, 112, 136, 152, 168, 184, 200, 216, 232, 248, 264, 280, 296, 312, 64)
+"""Bits at which operands may begin: every 16 bits of a unit after guard and modifiers; last a place that reductions at barriers alone use."""
 _IMMEDIATES = (192, 208, 224, 320, 352, 184, 200, 88, 216)
 """Bits at which immediates are looked for first."""
 _MOST = 800

@@ -223,6 +223,8 @@ class Ctx:
             return self.module.special(self, o.name, o.comp)
         if k == O_SINK:
             return imm64(0)
+        if o.scalar() is not o:
+            return self.src(o.scalar(), type_)
         raise self.unsupported("This kind of source operand")
 
     def constant(self, value: Opnd) -> int | None:
@@ -267,6 +269,7 @@ class Ctx:
         The value is a plain operand (no NEG, ABS, INV) of any kind.  A value narrower than the register is extended
         with zero words; a wider one loses its high words.
         """
+        o = o.scalar()
         if o.kind == O_SINK:
             return
         if o.var is None:

@@ -102,17 +102,24 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
             return imm(t.number("system_shared") if name.endswith("cap") else 0)
         return b.r("S2R", word("SR_SMEMSZ")) if name.endswith("cap") else _usable_shared(ctx)
     if name == "warpid":
-        return b.r("SGXT.U32", b.r("SHF.R.U32.HI", RZ, imm(8), b.r("S2R", word("SR_VIRTID"))), imm(7))
+        return _bits(ctx, "SR_VIRTID", 8, 7)
     if name in _LOCALITY:
         return _locality(ctx, _LOCALITY[name])
     if name == "nwarpid":
         if not t.has(features.WARP_COUNT_REGISTER):
             return imm(t.number("threads_per_sm") // 32)
-        high = b.r("SHF.R.U32.HI", RZ, imm(8), b.r("S2R", word("SR_VIRTCFG")))
-        return b.r("SGXT.U32", high, imm(8))
+        return _bits(ctx, "SR_VIRTCFG", 8, 8)
     if name == "cluster_ctarank" and t.has(features.CLUSTERS):
         return b.r("S2R", word("SR_CgaCtaId"))
     raise ctx.unsupported(f"Special register '%{name}{'.' + comp if comp else ''}'")
+
+
+def _bits(ctx: "Ctx", name: str, low: int, count: int) -> Opnd:
+    """Bits of a special register, from `low` on; in one piece where a capsule states the read so (:mod:`orias.schedule.joined_words`)."""
+    r = ctx.b.r
+    if ctx.target.has(features.MERCURY_LAYOUT):
+        return r("specialbits", word(name), imm(low), imm(count))
+    return r("SGXT.U32", r("SHF.R.U32.HI", RZ, imm(low), r("S2R", word(name))), imm(count))
 
 
 def _locality(ctx: "Ctx", bit: int) -> Opnd:
@@ -139,8 +146,8 @@ def _source(ctx: "Ctx", name: str, add: int) -> Opnd:
     t = ctx.target
     if not t.moves_with_cluster(name):
         return const(0, t.word(name) + add)
-    index = ctx.b.r("IMAD", ctx.b.r("CS2R.32", word("SR_CgaSize")), imm(-t.number("cluster_step")), RZ)
-    return ctx.b.r("LDC", const(0, t.word_base(name) + add), index)
+    place = const(0, t.word_base(name) + add)
+    return ctx.b.r("movedword", word("SR_CgaSize"), imm(-t.number("cluster_step")), place)
 
 
 def _usable_shared(ctx: "Ctx") -> Opnd:

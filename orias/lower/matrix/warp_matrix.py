@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_NONE, K_R, NEG, RZ, URZ, Opnd, const, is_reg
+from orias.isa.operand import K_NONE, K_R, NEG, RZ, URZ, Opnd, const, imm, is_reg
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.block_scaled import multiply_scaled
 from orias.lower.matrix.mma import Product, joined, multiply
 from orias.lower.matrix.mma_m8n8k4 import multiply_quads
 from orias.lower.memory.loads_stores import address, elements, space_of, spread
-from orias.ptx.ast import Instr, Operand
+from orias.ptx.ast import O_REG, Instr, Operand
 from orias.ptx.wmma_checks import shape_numbers
 from orias.target import features
 
@@ -80,7 +80,14 @@ def lower_movmatrix(ctx: "Ctx", i: Instr) -> None:
 
 def fragment(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
     """The registers of a fragment as one value."""
-    return joined(ctx, [ctx.src(e, type_) for e in elements(o)], 2 if type_ == "b64" else 1)
+    return joined(ctx, [_word(ctx, e, type_) for e in elements(o)], 2 if type_ == "b64" else 1)
+
+
+def _word(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
+    """An element of a fragment; a predicate counts as all ones or zero."""
+    if o.kind == O_REG and o.var is not None and o.var.type == "pred":
+        return ctx.b.r("SEL", imm(0xFFFFFFFF), RZ, ctx.pred_src(o))
+    return ctx.src(o, type_)
 
 
 @lowers("mma", types="any")

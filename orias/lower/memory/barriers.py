@@ -2,16 +2,18 @@
 
 Forms of ptxas 13.0.88.  Barriers have ``.DEFER_BLOCKING`` from sm_80 on, except ``barrier`` without ``.aligned`` on
 sm_80 to 89.  A barrier number and a thread count that are both in registers are packed into one word, with the count in
-the upper half.
+the upper half; where capsules state that with the barrier, :mod:`orias.schedule.joined_words` does it.
 """
 
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
+from orias.isa.roles import BARRIER_PAIR
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.loads_stores import acquire_fence, fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
+from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -26,14 +28,7 @@ def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> lis
         kernel.barriers = max(kernel.barriers, imm_value(a) + 1)
     else:
         kernel.barriers = 16
-    if count is None:
-        return [a]
-    n = ctx.src(count, "u32")
-    if not is_imm(a) and not is_imm(n):
-        high = ctx.b.r("SHF.L.U32", n, imm(16), RZ)
-        packed = ctx.b.r("LOP3.LUT", high, imm(15), a, imm(0xF8), NOT_PT)
-        return [packed, packed]
-    return [a, n]
+    return [a] if count is None else [a, ctx.src(count, "u32")]
 
 
 @lowers("bar", "barrier", types="any")
@@ -54,18 +49,33 @@ def lower_barrier(ctx: "Ctx", i: Instr) -> None:
 
 
 def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
-    mods = i.sig.mods
+    reduces = op not in ("sync", "arrive")
+    first = 1 if reduces else 0
+    counted = len(i.ops) > (3 if reduces else 1)
+    src = _barrier_operands(ctx, i.ops[first], i.ops[first + 1] if counted else None)
+    rest = [ctx.pred_src(i.ops[-1])] if reduces else []
+    if not counted or is_imm(src[0]) or is_imm(src[1]):
+        _emit_barrier(ctx, i, "BAR", [*src, *rest], op, defer)
+    elif ctx.target.has(features.MERCURY_LAYOUT):
+        ctx.begin_guarded()
+        _emit_barrier(ctx, i, BARRIER_PAIR, [*src, *rest], op, defer)
+        ctx.end_guarded()
+    else:
+        high = ctx.b.r("SHF.L.U32", src[1], imm(16), RZ)
+        packed = ctx.b.r("LOP3.LUT", high, imm(15), src[0], imm(0xF8), NOT_PT)
+        _emit_barrier(ctx, i, "BAR", [packed, packed, *rest], op, defer)
+
+
+def _emit_barrier(ctx: "Ctx", i: Instr, base: str, src: list[Opnd], op: str, defer: str) -> None:
+    """The operation of a barrier, and the read of the result of a reduction."""
     if op == "sync":
-        src = _barrier_operands(ctx, i.ops[0], i.ops[1] if len(i.ops) > 1 else None)
-        ctx.b.emit("BAR.SYNC" + defer, [], src, ctx.guard)
+        ctx.b.emit(f"{base}.SYNC{defer}", [], src, ctx.guard)
         return
     if op == "arrive":
-        ctx.b.emit("BAR.ARV", [], _barrier_operands(ctx, i.ops[0], i.ops[1]), ctx.guard)
+        ctx.b.emit(f"{base}.ARV", [], src, ctx.guard)
         return
-    kind = mods["bool"]
-    src = _barrier_operands(ctx, i.ops[1], i.ops[2] if len(i.ops) > 3 else None)
-    src.append(ctx.pred_src(i.ops[-1]))
-    ctx.b.emit(f"BAR.RED.{kind.upper()}{defer}", [], src, ctx.guard)
+    kind = i.sig.mods["bool"]
+    ctx.b.emit(f"{base}.RED.{kind.upper()}{defer}", [], src, ctx.guard)
     if kind == "popc":
         ctx.define(i.ops[0], "B2R.RESULT", [], 1)
         return

@@ -22,7 +22,7 @@ from orias.lower.memory.atomics import lower_atomic
 from orias.lower.memory.cluster_copies import ClusterCopy, is_cluster_copy, lower_cluster_copy
 from orias.lower.memory.lane_loops import Pick, each_pair, each_thread, pack_uniform
 from orias.lower.memory.loads_stores import address, elements, fence, gather, lower_st, strong
-from orias.ptx.ast import TYPE_BITS, Instr, Operand
+from orias.ptx.ast import O_IMM, TYPE_BITS, Instr, Operand
 from orias.ptx.opcode import parse_opcode
 from orias.target import features
 
@@ -54,6 +54,8 @@ def group(at: Opnd) -> list[Opnd]:
 def place(ctx: "Ctx", o: Operand, space: str) -> Opnd:
     """The address that an operand names: one word for shared memory, two words for global and generic addresses."""
     narrow = space.startswith("shared")
+    if o.kind == O_IMM:
+        return ctx.b.copy(ctx.src(o, "u32"))
     parts = address(ctx, o, "shared" if narrow else space)
     base, offset = parts[1], parts[3]
     if offset == imm(0):

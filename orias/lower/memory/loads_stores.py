@@ -533,7 +533,8 @@ def _proxy_fence(ctx: "Ctx", text: str, scope: str) -> None:
             return
         emit("MEMBAR.ALL.CTA" if text.endswith("shared::cta") else "MEMBAR.ALL.GPU", [], [], guard)
         emit("FENCE.VIEW.ASYNC.S", [], [], guard)
-    elif text.endswith(".alias"):
+    elif "alias" in text.split("."):
+        # As ptxas 13.0.88 with .finite, too.
         emit("MEMBAR.SC." + ctx.target.spelling("alias_scope"), [], [], guard)
         emit("CCTL.IVALL", [], [], guard)
     else:

@@ -420,7 +420,7 @@ class Launch:
             "SR_TID.Y": (lane // bx % by).astype(U32),
             "SR_TID.Z": (lane // (bx * by)).astype(U32),
             "SR_LANEID": lane_id,
-            "SR_VIRTID": warp,
+            "SR_VIRTID": np.left_shift(warp, np.uint32(8)),
             "SR_WARPID": warp,
             "SR_EQMASK": bit,
             "SR_LTMASK": bit - np.uint32(1),
@@ -434,7 +434,7 @@ class Launch:
             "SR_LMEMHIOFF": STACK_TOP - self.stack,
             "SR_SMEMSZ": self.shared_bytes,
             "SR_VIRTUALSMID": 0,
-            "SR_VIRTCFG": 64,
+            "SR_VIRTCFG": 64 << 8,
             "SR_CgaSize": self._cluster_code,
             "SR_ORDERING_TICKET": 0,
         }

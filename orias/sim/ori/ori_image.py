@@ -44,18 +44,19 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.ori.text import inst_text
+from orias.schedule.joined_words import Word, is_joined, joined_words
 from orias.sim.core.build import build, guard_of, illegal
 from orias.sim.core.engine import Engine, Flow, Plan
 from orias.sim.core.image import Image
 from orias.sim.core.launch import STACK_TOP, Launch
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
-from orias.sim.core.site import Exec, Site
+from orias.sim.core.site import Exec, Site, run_all
 from orias.sim.core.state import POISON, Active, Machine
 from orias.sim.math.ops_int import I64, U32
 from orias.sim.matrix.exec_warpgroup import gmma, take_results
 from orias.sim.ori import pseudo
 from orias.sim.ori.rows import Rows
-from orias.sim.ori.shared_operations import SharedOperations
+from orias.sim.ori.shared_operations import SharedOperations, executed
 from orias.sim.sass.exec_flow import CODE_BASE, SYSCALL_BASE, jump_to
 
 _PHYSICAL_STATES: Final = ("allocated", "final")
@@ -343,7 +344,11 @@ class OriCode:
             plan.run = self._products(i, dst, src)
             return self._guarded(plan, fn, i)
         src, before = self._wide_data(i, src)
-        d = Decoded(i.op, self._map(fn, i.guard), dst, src, 0)
+        if is_joined(i.op) and dst:
+            plan = Plan(at << 4, text)
+            plan.run = _in_turn(joined_words(i.op, dst, src), address, text)
+            return self._guarded(plan, fn, i)
+        d = Decoded(executed(i.op), self._map(fn, i.guard), dst, src, 0)
         plan = build(d, at << 4, address, text)
         if before is not None and plan.run is not None:
             inner, first = plan.run, before
@@ -525,6 +530,12 @@ def _frame_address(site: Site, base: int) -> Exec:
 
 def _whole_warp(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
     return e.wait_warpsync(a, np.full(a.n, 0xFFFFFFFF, U32), rest, pc)
+
+
+def _in_turn(words: list[Word], address: int, text: Callable[[], str]) -> Exec:
+    """Instructions on rows, one after the other."""
+    steps = [build(Decoded(o, PT, d, s, 0), 0, address, text).run for o, d, s in words]
+    return run_all([step for step in steps if step is not None])
 
 
 def _go(run: Exec | None, target: int) -> Flow:

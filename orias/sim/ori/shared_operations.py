@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from orias.isa.decode import Decoded
+from orias.isa.op import Op
 from orias.isa.operand import K_P, K_R, K_UR, PT, Opnd, in_file, is_hardwired, p, r, ur
+from orias.isa.roles import BARRIER_PAIR, barrier_of
 from orias.ori.ir import OP_COPY, Func, Inst
 from orias.passes.collectives import collectives
 from orias.passes.joined_collectives import Site as Collective
@@ -18,6 +20,11 @@ from orias.sim.ori.rows import Rows
 
 Map = Callable[[Opnd], Opnd]
 """Virtual registers to rows."""
+
+
+def executed(o: Op) -> Op:
+    """The operation that does what ``o`` does on rows: of two registers at a barrier BAR itself, which reads both."""
+    return barrier_of(o) if o.base == BARRIER_PAIR else o
 
 
 class _Operation(Gathering):
@@ -73,7 +80,7 @@ class SharedOperations:
         src = [p(rows.fresh(K_P, 1)) if in_file(o, K_P) else r(rows.fresh(K_R, max(1, words(fn, o)))) for o in inst.src]
         dst = [p(rows.fresh(K_P, 1)) if in_file(d, K_P) else r(rows.fresh(K_R, 1)) for d in inst.dst]
         made = [ur(rows.fresh(K_UR, 1)) if in_file(d, K_UR) else row for d, row in zip(inst.dst, dst, strict=True)]
-        plan = build(Decoded(inst.op, PT, made, src, 0), 0, 0, text)
+        plan = build(Decoded(executed(inst.op), PT, made, src, 0), 0, 0, text)
         if plan.run is not None:
             plan.run = run_all([plan.run, *(_copy(row, d, 1) for row, d in zip(dst, made, strict=True) if row != d)])
         return _Operation(len(self._operations) + 1, dst, src, plan, text)

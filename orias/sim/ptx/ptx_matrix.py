@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from orias.isa.gmma_forms import GROUP
 from orias.isa.operand import K_NONE, NEG, NOT_UPT, RZ, URZ, Opnd, imm, r, up, ur
-from orias.ptx.ast import O_IMM, O_VEC, Operand
-from orias.sim.core.site import Exec, run_all
+from orias.ptx.ast import O_IMM, O_REG, O_VEC, Operand
+from orias.sim.core.site import Exec, Getter, run_all
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import U32
 from orias.sim.matrix import exec_mma, exec_tensor, exec_warpgroup
@@ -27,12 +27,20 @@ def elements(o: Operand) -> list[Operand]:
     return o.elems if o.kind == O_VEC else [o]
 
 
+def _word(s: PtxSite, o: Operand, type_: str) -> Getter:
+    """An element of a fragment; a predicate counts as all ones or zero."""
+    if o.kind == O_REG and o.var is not None and o.var.type == "pred":
+        p = s.pred(o)
+        return lambda m, a: np.where(p(m, a), np.uint32(0xFFFFFFFF), np.uint32(0)).astype(U32)
+    return s.src(o, type_)
+
+
 def fragment(s: PtxSite, o: Operand, type_: str) -> tuple[int, Exec]:
     """(first scratch row of a fragment, step that fills the rows)."""
     elems = elements(o)
     words = max(1, bits_of(type_) // 32)
     row = s.program.scratch(words * len(elems))
-    gets = [s.src(e, type_) for e in elems]
+    gets = [_word(s, e, type_) for e in elems]
 
     def fill(m: Machine, a: Active) -> None:
         for k, g in enumerate(gets):

@@ -116,6 +116,8 @@ class PtxSite:
         if o.kind == O_SINK:
             nothing = np.zeros(1, UNSIGNED[bits])
             return lambda m, a: nothing
+        if o.scalar() is not o:
+            return self.src(o.scalar(), type_)
         want = UNSIGNED[bits]
         if o.kind == O_SYM and o.var is not None:
             g = self.unit.address(o.var, o.value)
@@ -164,6 +166,7 @@ class PtxSite:
 
     def dst(self, o: Operand, type_: str) -> Setter:
         """Stores an unsigned array of the type's width; a wider register gets it extended according to the type."""
+        o = o.scalar()
         if o.kind == O_SINK:
             return _drop
         if type_ == "pred":

@@ -32,6 +32,8 @@ def special_register(image: "PtxImage", name: str, comp: str) -> Getter:
         return _row(f"SR_{name.upper()}.{'XYZ'[axis]}")
     if name in _ROWS:
         return _row(_ROWS[name])
+    if name == "warpid":
+        return _row("SR_WARPID")
     if name in _CLOCKS or name.startswith("pm"):
         shift = 32 if name.endswith("_hi") else 0
         if name.startswith("pm"):
@@ -49,7 +51,6 @@ def special_register(image: "PtxImage", name: str, comp: str) -> Getter:
         "cluster_nctaid": lambda: shape.cluster[axis],
         "cluster_nctarank": lambda: shape.cluster[0] * shape.cluster[1] * shape.cluster[2],
         "is_explicit_cluster": lambda: int(shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1),
-        "warpid": lambda: 0,
         "nwarpid": lambda: 64,
         "current_graph_exec": lambda: 0,
     }

@@ -1,0 +1,83 @@
+"""Expands pseudo operations whose words follow each other directly, because a capsule states them as one instruction.
+
+ptxas 13.0.88 writes these words without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"):
+
+- ``specialbits``: bits of a special register; the read, the shift and the cut have the register of the result;
+- ``movedword``: a word of constant bank 0 whose place depends on the size of the cluster; so do the size, the product and the load;
+- ``barrierpair``: a barrier of the block whose number and number of threads are both in registers.  The register with
+  the number of threads takes both for as long as the barrier lasts, and has its value again afterwards.
+"""
+
+from typing import Final
+
+from orias.isa.op import Op
+from orias.isa.operand import NOT_PT, RZ, Opnd, imm
+from orias.isa.roles import (
+    BARRIER_PAIR,
+    COMBINE_BITS,
+    CUT,
+    LOAD_CONSTANT,
+    MOVED_WORD,
+    MULTIPLY_ADD,
+    READ_SPECIAL,
+    READ_SPECIAL_AT_ONCE,
+    READ_SPECIAL_BITS,
+    SHIFT_LEFT,
+    SHIFT_RIGHT,
+    SHIFT_RIGHT_HIGH,
+    barrier_of,
+)
+from orias.ori.ir import Func
+
+_HALF: Final = imm(16)
+"""A barrier takes the number of threads in the upper half of a word."""
+_NUMBERS: Final = imm(15)
+"""Mask of the number of a barrier."""
+_OR_MASKED: Final = imm(0xF8)
+"""Table of LOP3: a | (b & c)."""
+
+Word = tuple[Op, list[Opnd], list[Opnd]]
+"""Operation, results and sources of one instruction."""
+
+
+def expand_joined(fn: Func) -> None:
+    """Replace the pseudo operations of an allocated function by their words; nothing may move between these afterwards."""
+    for b in fn.blocks:
+        if any(is_joined(i.op) for i in b.insts):
+            out = []
+            for i in b.insts:
+                if is_joined(i.op):
+                    words = joined_words(i.op, i.dst, i.src)
+                    out += [fn.new_inst(op, dst, src, i.guard, loc=i.loc) for op, dst, src in words]
+                else:
+                    out.append(i)
+            b.insts = out
+
+
+def is_joined(op: Op) -> bool:
+    """True for the pseudo operations of this module."""
+    return op is READ_SPECIAL_BITS or op is MOVED_WORD or op.base == BARRIER_PAIR
+
+
+def joined_words(op: Op, dst: list[Opnd], src: list[Opnd]) -> list[Word]:
+    """The words of such an operation, on registers."""
+    if op is READ_SPECIAL_BITS:
+        d = dst[0]
+        name, low, count = src
+        return [(READ_SPECIAL, [d], [name]), (SHIFT_RIGHT_HIGH, [d], [RZ, low, d]), (CUT, [d], [d, count])]
+    if op is MOVED_WORD:
+        d = dst[0]
+        size, step, place = src
+        return [
+            (READ_SPECIAL_AT_ONCE, [d], [size]),
+            (MULTIPLY_ADD, [d], [d, step, RZ]),
+            (LOAD_CONSTANT[1], [d], [place, d]),
+        ]
+    # The same register twice is 0 in every program with a meaning: a number of threads is a multiple of 32.
+    number, threads, *rest = src
+    return [
+        (SHIFT_LEFT, [threads], [threads, _HALF, RZ]),
+        (COMBINE_BITS, [threads], [threads, _NUMBERS, number, _OR_MASKED, NOT_PT]),
+        (barrier_of(op), [], [threads, threads, *rest]),
+        (SHIFT_RIGHT, [threads], [threads, _HALF, RZ]),
+    ]
