@@ -69,7 +69,8 @@ def test_the_lowest_step_of_occupancy_is_met(seed: int) -> None:
     fn = parse(tuples_and_words(random.Random(f"step{seed}"), 60, 8, 11))
     prepare(fn)
     classes = coalesce(Ranges(fn))
-    result = allocate(classes)
+    result = Assignment()
+    assert all(allocate(classes, file, result) for file in FILES)
     assert result.highest[K_R] + 1 + SYSTEM_REGISTERS > STEPS[0]
     pack_registers(classes, result)
     assert result.highest[K_R] + 1 + SYSTEM_REGISTERS <= STEPS[0]
