@@ -4,7 +4,8 @@ import pytest
 
 import orias
 from bench.time import ptxas
-from tests.kernels.varied.varied_cases import CASES, PTX, source
+from tests.kernels.varied.kernels import CASES
+from tests.kernels.varied.varied_cases import PTX, source
 from tests.rotation import rotating
 
 ARCHES = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")

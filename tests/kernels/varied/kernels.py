@@ -1,0 +1,6 @@
+"""All varied kernels."""
+
+from tests.kernels.varied import later_cases, varied_cases
+
+CASES = varied_cases.CASES | later_cases.CASES
+"""Name -> what makes its launch."""
