@@ -49,7 +49,7 @@ OTHERS = {
     "pytest -q": "tests themselves", "ORIAS_BLESS=1 pytest": "rewrites expectations", "ruff check": "the gate (.ci/run)",
     "tools/compare_cubins.py": "the gate (.ci/run) compares two builds with it", "tools.judge.agreement": "takes hours (tests/validate/test_agreement.py)",
     "tools/isa/wheels.py": "downloads packages of gigabytes", "tools/isa/agreement.py": "judges what the line before downloads",
-    "tools/compare_records.py": "tests/cubin/test_cubin_records.py", "tools.capsules FOLDER": "learns from a folder of cubins of ptxas (tests/cubin)", "export ": "sets variables of a client (tests/clients, tests/server)",
+    "tools/compare_records.py": "tests/cubin/test_cubin_records.py", "tools.debug_info": "asks nvcc and ptxas (tests/debuginfo)", "tools.capsules FOLDER": "learns from a folder of cubins of ptxas (tests/cubin)", "export ": "sets variables of a client (tests/clients, tests/server)",
     "pytest --orias": "tests/driver/test_pytest_plugin.py", "bench.gpu": "measures on a GPU",
     "ln -s": "a link to the program (tests/product, tests/cli)", "bin/ptxas": "the program by another name (tests/product, tests/cli)",
 }  # fmt: skip
