@@ -79,6 +79,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("UnrollUnknownCount", 4, 2, 32, "iterations", "OriLoopUnrolling", "Iterations between two tests of a loop with an unknown number of iterations.", True),
     Knob("UnrollKnownCount", 8, 2, 32, "iterations", "OriLoopUnrolling", "Iterations between two tests of a loop with loads and a known number of iterations, at most.", True),
     Knob("UnrollUnknownInstLimit", 180, 0, 20_000, "instructions", "OriLoopUnrolling", "Size that these iterations may come to.", True),
+    Knob("UnrollUnknownLoads", 12, 0, 1_000, "loads", "OriLoopUnrolling", "Loads of an iteration up to which such loops are unrolled: more keep the memory busy as they are."),
     Knob("UnrollAheadLoads", 12, 0, 1_000, "loads", "OriLoopUnrolling", "Loads of later iterations that go before the branches of the first.", True),
     Knob("UnrollDivergentLoads", 4, 0, 1_000, "loads", "OriLoopUnrolling", "Loads of an iteration up to which loops are unrolled that threads of a warp leave at different times.", True),
     Knob("ElectionDepth", 8, 1, 32, "conditions", "AnalyzeUniformsForSpeculation", "Nested conditions that are followed to find code of one thread."),

@@ -89,6 +89,7 @@ class Knobs:
         "unroll_rounds",
         "unroll_unknown_count",
         "unroll_unknown_inst_limit",
+        "unroll_unknown_loads",
         "urf_branch_gain",
         "urf_condition_budget",
         "urf_max_inst",
@@ -116,6 +117,7 @@ class Knobs:
     unroll_known_count: int
     unroll_unknown_count: int
     unroll_unknown_inst_limit: int
+    unroll_unknown_loads: int
     election_depth: int
     hoist_budget: int
     hoist_working_registers: int

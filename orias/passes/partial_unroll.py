@@ -16,7 +16,7 @@ from typing import Final, final
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import divergence
 from orias.analysis.known_bits import possible_bits
-from orias.isa.op import F_FENCE, F_WRITE, op
+from orias.isa.op import F_DISTANT, F_FENCE, F_WRITE, op
 from orias.isa.operand import (
     INV,
     K_CONST,
@@ -114,7 +114,8 @@ def unroll_partly(fn: Func) -> bool:
     chosen = [
         (body, c, _copies(body, c, fn.knobs))
         for body, c in found
-        if (not facts.branches[body.latch.id] or pays_apart(body, fn.knobs))
+        if sum(i.op.flags & F_DISTANT != 0 for i in body.insts()) <= fn.knobs.unroll_unknown_loads
+        and (not facts.branches[body.latch.id] or pays_apart(body, fn.knobs))
         and (c.step != 0 or (any(is_load(i) for i in body.insts()) and not _stores(body)))
         and not _few_iterations(defs, body, c, fn.knobs.unroll_unknown_count)
     ]

@@ -53,6 +53,7 @@ SHOWN = {
 NEEDS = {
     "LocalWordsLimit": "local variables (tests/passes/cases/local_words.txt)",
     "StoredValuesLimit": "more than 256 stores to known places",
+    "UnrollUnknownLoads": "a loop of 13 loads (tests/passes/cases/partial_unroll.txt)",
     "UnrollFullInstStep": "a loop that comes out at more than 400 instructions",
     "BranchOptRounds": "branches whose clean-up makes others foldable, nine times over",
     "ElectionDepth": "elect.sync below nine nested conditions",
