@@ -40,7 +40,7 @@ def join_words(cx: Cx, inst: Inst, a: Opnd, b: Opnd) -> bool:
         at, count = lane_words(a, 2)
         if count != 1 or lane_words(b, 2) != (at, 1):
             return False
-        pairs = joined_pairs(cx, without_lane(a), without_lane(b))
+        pairs = _joined_pairs(cx, without_lane(a), without_lane(b))
         if pairs is None:
             return False
         src = _word(pairs, at)
@@ -68,7 +68,7 @@ def join_words(cx: Cx, inst: Inst, a: Opnd, b: Opnd) -> bool:
     return False
 
 
-def joined_pairs(cx: Cx, a: Opnd, b: Opnd) -> Joined | None:
+def _joined_pairs(cx: Cx, a: Opnd, b: Opnd) -> Joined | None:
     """The shifts of 64 bits that two whole registers are, in either order."""
     for left, right in ((cx.definition(a), cx.definition(b)), (cx.definition(b), cx.definition(a))):
         if left is None or right is None or left.op is not _LEFT64 or right.op is not _RIGHT64:
@@ -82,8 +82,13 @@ def joined_pairs(cx: Cx, a: Opnd, b: Opnd) -> Joined | None:
     return None
 
 
-def join_pairs(cx: Cx, inst: Inst, joined: Joined) -> None:
-    """Make an operation on pairs the two words of joined shifts."""
+def join_pairs(cx: Cx, inst: Inst, a: Opnd, b: Opnd) -> bool:
+    """Make an operation that joins two whole pairs the two words of joined shifts, if they are such; True if it did."""
+    if has_flags(a) or has_flags(b) or has_lane(a) or has_lane(b):
+        return False
+    joined = _joined_pairs(cx, a, b)
+    if joined is None:
+        return False
     words = []
     for at in range(2):
         src = _word(joined, at)
@@ -92,6 +97,7 @@ def join_pairs(cx: Cx, inst: Inst, joined: Joined) -> None:
         else:
             words.append(cx.insert(_FUNNEL.name, [cx.fn.new_vreg(K_R)], src, inst.loc).dst[0])
     cx.rewrite(inst, OP_PACK, words)
+    return True
 
 
 def _word(joined: Joined, at: int) -> list[Opnd]:

@@ -25,7 +25,7 @@ from orias.isa.operand import (
     with_word_lane,
 )
 from orias.ori.ir import OP_PACK, Inst
-from orias.passes.funnels import join_pairs, join_words, joined_pairs
+from orias.passes.funnels import join_pairs, join_words
 from orias.passes.simplify import RULES, Cx, portable
 from orias.semantics.integers import (
     add,
@@ -349,9 +349,7 @@ def _add64(cx: Cx, inst: Inst) -> None:
         if inst.src != [a, imm64(vb)]:
             cx.rewrite(inst, _IADD64, [a, imm64(vb)])
         return
-    joined = None if has_flags(a) or has_flags(b) or has_lane(a) or has_lane(b) else joined_pairs(cx, a, b)
-    if joined is not None:
-        join_pairs(cx, inst, joined)
+    if join_pairs(cx, inst, a, b):
         return
     for x, y in ((a, b), (b, a)):
         if has_flags(x) or has_lane(x) or has_flags(y):

@@ -9,11 +9,9 @@ from typing import Final
 
 from orias.analysis.known_bits import trailing_zeros
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.op import F_FOLDS, SHARED, Op, op
+from orias.isa.op import SHARED, Op, op
 from orias.isa.operand import (
-    K_NONE,
     K_R,
-    PT,
     RZ,
     S_X4,
     S_X8,
@@ -24,11 +22,11 @@ from orias.isa.operand import (
     imm,
     in_file,
     is_vreg,
-    vreg,
     with_suffix,
 )
 from orias.ori.ir import Func, Inst
 from orias.passes.def_use import Values
+from orias.passes.offsets import only_bases
 from orias.passes.rules_int import shift_left_of
 from orias.semantics.integers import constant_of
 from orias.target import features
@@ -45,26 +43,16 @@ def scale_addresses(fn: Func) -> bool:
         return False
     table = load(fn.target.table)
     values = Values(fn)
-    sites: dict[int, list[tuple[Inst, int]]] = {}
-    for inst in fn.insts():
-        if inst.op.flags & F_FOLDS and inst.op.space == SHARED:
-            for a in inst.op.addr:
-                base = inst.src[a + 1]
-                if is_vreg(base) and in_file(base, K_R) and not has_modifiers(base) and not has_lane(base):
-                    sites.setdefault(vreg(base), []).append((inst, a + 1))
     changed = False
-    for v, readers in sites.items():
-        d = values.defs[v]
-        if d is None or values.uses[v] != len(readers) or d.guard != PT or d.old != K_NONE:
-            continue
+    for d, readers in only_bases(fn):
         scaled = _scaled(d)
         factored = _factored(table, values, d) if scaled is None else None
         new = factored[2] if factored is not None else scaled
-        if new is not None and all(_accepts(table, inst, at, new) for inst, at in readers):
+        if new is not None and all(_accepts(table, inst, a, new) for inst, a in readers):
             if factored is not None:
                 d.op, d.src = factored[0], factored[1]
-            for inst, at in readers:
-                inst.src[at] = new
+            for inst, a in readers:
+                inst.src[a + 1] = new
             changed = True
     return changed
 
@@ -109,7 +97,8 @@ def _factored(table: IsaTable, values: Values, d: Inst) -> tuple[Op, list[Opnd],
     return new[0], new[1], with_suffix(d.dst[0], _SCALES[k])
 
 
-def _accepts(table: IsaTable, inst: Inst, at: int, base: Opnd) -> bool:
+def _accepts(table: IsaTable, inst: Inst, a: int, base: Opnd) -> bool:
+    """True if the address may have the scaled register: of shared memory only."""
     src = list(inst.src)
-    src[at] = base
-    return table.accepts(inst.op, inst.guard, inst.dst, src)
+    src[a + 1] = base
+    return inst.op.space == SHARED and table.accepts(inst.op, inst.guard, inst.dst, src)

@@ -6,10 +6,8 @@ from orias.isa.isa_table import IsaTable
 from orias.isa.op import F_COMMUTES, F_FOLDS, F_PSEUDO, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
-    K_NONE,
     K_R,
     K_UR,
-    PT,
     RZ,
     URZ,
     Opnd,
@@ -23,12 +21,10 @@ from orias.isa.operand import (
     is_imm,
     is_vreg,
     ur,
-    vreg,
     with_file,
 )
 from orias.ori.ir import OP_COPY, Func, Inst
-from orias.passes.def_use import Values
-from orias.passes.offsets import offset_fits
+from orias.passes.offsets import offset_fits, only_bases
 from orias.passes.rules_pred import SWAPPED
 from orias.semantics.truth_tables import permuted
 
@@ -116,27 +112,18 @@ def _compared(table: IsaTable, inst: Inst, src: list[Opnd]) -> tuple[Op, list[Op
 
 def base_sums(fn: Func, table: IsaTable) -> list[tuple[Inst, list[tuple[Inst, int]]]]:
     """Sums of registers that are only read as bases of addresses which can take a uniform register too, with these addresses."""
-    values = Values(fn)
-    sites: dict[int, list[tuple[Inst, int]]] = {}
-    for inst in fn.insts():
-        for a in inst.op.addr if inst.op.flags & F_FOLDS else ():
-            base = inst.src[a + 1]
-            d = values.definition(base) if in_file(base, K_R) and inst.src[a + 2] == URZ else None
-            if d is not None and d.op is _SUM and len(d.dst) == 1 and d.guard == PT and d.old == K_NONE:
-                sites.setdefault(vreg(base), []).append((inst, a))
-    found = []
-    for v, readers in sites.items():
-        d = values.defs[v]
-        if d is not None and values.uses[v] == len(readers) and all(_takes_both(table, *site) for site in readers):
-            found.append((d, readers))
-    return found
+    return [
+        (d, readers)
+        for d, readers in only_bases(fn)
+        if d.op is _SUM and all(_takes_both(table, *site) for site in readers)
+    ]
 
 
 def _takes_both(table: IsaTable, inst: Inst, a: int) -> bool:
     """True if the address may have a vector and a uniform register."""
     src = list(inst.src)
     src[a + 2] = _ANY
-    return is_imm(src[a + 3]) and _encodes(table, inst, src)
+    return inst.src[a + 2] == URZ and is_imm(src[a + 3]) and _encodes(table, inst, src)
 
 
 def fold_bases(fn: Func, table: IsaTable) -> None:
