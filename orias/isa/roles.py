@@ -54,6 +54,8 @@ MOVED_WORD: Final[Op] = op("movedword")
 MULTIPLY_ADD: Final[Op] = op("IMAD")
 BARRIER_PAIR: Final[str] = "barrierpair"
 """Pseudo operation: a barrier of the block with number and number of threads in two registers; modifiers as those of BAR."""
+BARRIER_NUMBERS: Final = 0xF
+"""Mask of the number of a barrier, in the word that holds it below a number of threads."""
 CUT: Final[Op] = op("SGXT.U32")
 SHIFT_LEFT: Final[Op] = op("SHF.L.U32")
 SHIFT_RIGHT: Final[Op] = op("SHF.R.U32")

@@ -46,16 +46,15 @@ from orias.isa.operand import (
     with_word_lane,
     without_modifiers,
 )
-from orias.isa.roles import BARRIER_PAIR, LOAD_CONSTANT, barrier_of
+from orias.isa.roles import BARRIER_NUMBERS, BARRIER_PAIR, LOAD_CONSTANT, barrier_of
 from orias.isa.widths import src_width
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 from orias.target import features
 
 _INVALIDATE = op("CCTL.IVALL")
-_BARRIER_NUMBERS = 0xF
 _BARRIER_THREADS = 0xFFF
-"""Masks of the number of a barrier and of its number of threads."""
+"""Mask of a barrier's number of threads."""
 _MOVABLE = (K_IMM, K_CONST, K_UR)
 
 
@@ -153,7 +152,7 @@ class _Legalizer:
         src[:2] = [imm(0) if o == RZ else o for o in src[:2]]
         if is_imm(src[0]) or is_imm(src[1]):
             # The bits that a barrier takes from a register.
-            masks = (_BARRIER_NUMBERS, _BARRIER_THREADS)
+            masks = (BARRIER_NUMBERS, _BARRIER_THREADS)
             src[:2] = [imm(imm_value(o) & mask) if is_imm(o) else o for o, mask in zip(src, masks, strict=False)]
             inst.op = barrier_of(inst.op)
             self._real(inst)

@@ -13,6 +13,7 @@ from typing import Final
 from orias.isa.op import Op
 from orias.isa.operand import NOT_PT, RZ, Opnd, imm
 from orias.isa.roles import (
+    BARRIER_NUMBERS,
     BARRIER_PAIR,
     COMBINE_BITS,
     CUT,
@@ -31,8 +32,6 @@ from orias.ori.ir import Func
 
 _HALF: Final = imm(16)
 """A barrier takes the number of threads in the upper half of a word."""
-_NUMBERS: Final = imm(15)
-"""Mask of the number of a barrier."""
 _OR_MASKED: Final = imm(0xF8)
 """Table of LOP3: a | (b & c)."""
 
@@ -77,7 +76,7 @@ def joined_words(op: Op, dst: list[Opnd], src: list[Opnd]) -> list[Word]:
     number, threads, *rest = src
     return [
         (SHIFT_LEFT, [threads], [threads, _HALF, RZ]),
-        (COMBINE_BITS, [threads], [threads, _NUMBERS, number, _OR_MASKED, NOT_PT]),
+        (COMBINE_BITS, [threads], [threads, imm(BARRIER_NUMBERS), number, _OR_MASKED, NOT_PT]),
         (barrier_of(op), [], [threads, threads, *rest]),
         (SHIFT_RIGHT, [threads], [threads, _HALF, RZ]),
     ]

@@ -27,7 +27,6 @@ FACTS = {
     "regalloc/allocate.py:_THREADS_FIT": "registers of a thread with which blocks of 1,024 threads fit",
     "regalloc/allocate.py:_TEMPORARY": "a part of those, for debugging only",
     "passes/joined_collectives.py:_STOP": "marks an operation of the whole warp",
-    "passes/legalize.py:_BARRIER_NUMBERS": "the bits that the operation takes",
     "passes/legalize.py:_BARRIER_THREADS": "the bits that the operation takes",
     "passes/exclusive_conditions.py:_LT": "bits of a set of relations",
     "passes/exclusive_conditions.py:_EQ": "bits of a set of relations",

@@ -8,7 +8,7 @@ the upper half; where capsules state that with the barrier, :mod:`orias.schedule
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
-from orias.isa.roles import BARRIER_PAIR
+from orias.isa.roles import BARRIER_NUMBERS, BARRIER_PAIR
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.loads_stores import acquire_fence, fence
 from orias.lower.memory.warp import warpsync
@@ -62,7 +62,7 @@ def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
         ctx.end_guarded()
     else:
         high = ctx.b.r("SHF.L.U32", src[1], imm(16), RZ)
-        packed = ctx.b.r("LOP3.LUT", high, imm(15), src[0], imm(0xF8), NOT_PT)
+        packed = ctx.b.r("LOP3.LUT", high, imm(BARRIER_NUMBERS), src[0], imm(0xF8), NOT_PT)
         _emit_barrier(ctx, i, "BAR", [packed, packed, *rest], op, defer)
 
 
