@@ -12,6 +12,7 @@ from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
 from orias.schedule.shared_gap import keep_apart
+from orias.schedule.spread_reads import spread_reads
 from orias.schedule.texture_quads import expand_quads, settle
 from orias.schedule.zero_moves import clear_once
 
@@ -46,6 +47,9 @@ def post_ra(fn: Func, options: Options) -> None:
     else:
         assign(fn)
         mark_reuse(fn)
+        if spread_reads(fn):
+            assign(fn)
+            mark_reuse(fn)
     keep_apart(fn)
     settle(fn)
     fn.state = "final"
