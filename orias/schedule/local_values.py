@@ -71,7 +71,9 @@ class Registers:
                     kept |= mine
                     for x in a.reads:
                         kept |= 1 << (x >> 8)
-                self.free |= mine
+                if not inst.op.flags & F_CALL:
+                    # What a callee may change is not always below the kernel's highest register.
+                    self.free |= mine
             reads[b.id], writes[b.id] = read, written
             self.live_out[b.id] = 0
         self.free &= ~kept

@@ -56,7 +56,7 @@ class _Played:
     may be kept for this one.
     """
 
-    __slots__ = ("block", "collided", "cycles", "fixed", "flipped", "reads", "since", "writes")
+    __slots__ = ("bank", "block", "collided", "cycles", "fixed", "flipped", "reads", "since", "writes")
 
     def __init__(self, b: Block, table: IsaTable, u: Units) -> None:
         self.block: Final[Block] = b
@@ -67,7 +67,8 @@ class _Played:
         self.cycles: Final[list[int]] = [max(stall(i.ctl), 1) for i in b.insts]
         self.since: Final[list[int]] = []
         self.collided: list[int] = []
-        """The instructions that lost cycles when they were last played."""
+        """The instructions that lost cycles when they were last played, and the bank for which the last one of them waited."""
+        self.bank: int = 0
         for k, inst in enumerate(b.insts):
             first = k
             while first > 0 and k - first < REACH and holds(b.insts[first - 1]) and not wait_mask(b.insts[first].ctl):
@@ -112,6 +113,7 @@ class _Played:
                 if start > enter:
                     out += start - enter
                     self.collided.append(k)
+                    self.bank = int(ports.free[1] > ports.free[0])
                 stage = start + 1
             written = self.writes[k]
             if written:
@@ -120,6 +122,14 @@ class _Played:
                         kept[entry] = -1
             now = max(now + self.cycles[k], enter - 1)
         return out
+
+    def near(self, k: int) -> bool:
+        """Whether an instruction near by reads a register that instruction `k` would read in the same field with its sources flipped."""
+        wanted = self.flipped[k]
+        for j in range(self.since[k], min(k + REACH + 1, len(self.reads))):
+            if j != k and (j < k or self.since[j] <= k) and any(x in wanted for x in self.reads[j]):
+                return True
+        return False
 
     def flip(self, k: int) -> None:
         """The first two sources of an instruction change places."""
@@ -179,13 +189,14 @@ class _Spread:
         gain, flip = 0, -1
         best: list[Value] = []
         target = -1
+        bank = p.bank
         for k in range(at, max(-1, at - _NEAR), -1):
-            if p.flipped[k]:
+            if p.flipped[k] and p.near(k):
                 won = self._won([k], [p.flipped[k]])
                 if won > gain:
                     gain, flip = won, k
             for v in self._values.at[k]:
-                if v.bound:
+                if v.bound or v.register & 1 != bank:
                     continue
                 for register in self._others(v):
                     values = self._values.exchanged(v, register)
