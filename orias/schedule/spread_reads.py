@@ -24,8 +24,10 @@ _NEAR: Final = 4
 """Instructions before a collision that may have caused it, and after a change that may feel it."""
 _READY: Final = 2
 """Cycles from issue to the stage that reads."""
-_REST: Final = 8
-"""Instructions for which a register should have held nothing before a value goes there: what read it late has done so."""
+
+_FEW: Final = 3
+"""Registers in use that are tried for a value."""
+_BANK: Final[tuple[int, ...]] = tuple(sum(1 << r for r in range(bank, UR_BASE, BANKS)) for bank in range(BANKS))
 
 
 def spread_reads(fn: Func) -> bool:
@@ -42,8 +44,7 @@ def spread_reads(fn: Func) -> bool:
     registers = Registers(fn)
     changed = False
     for p in jammed:
-        budget = fn.knobs.sched_bank_budget * len(p.block.insts)
-        changed |= _Spread(fn, p, LocalValues(fn, p.block, registers), budget).run()
+        changed |= _Spread(fn, p, LocalValues(fn, p.block, registers)).run()
     return changed
 
 
@@ -51,17 +52,15 @@ def spread_reads(fn: Func) -> bool:
 class _Played:
     """The reads of a block's instructions and the cycles that they lose.
 
-    ``reads``: ``register << 2 | field`` of each word that an instruction of fixed latency reads.  ``flipped``: the same if its first two
-    sources change places, empty if they cannot.  ``writes``: masks of R registers.  ``since``: the first instruction whose reads
-    may be kept for this one.
+    ``reads``: ``register << 2 | field`` of each word that an instruction of fixed latency reads.  ``writes``: masks of R registers.
+    ``since``: the first instruction whose reads may be kept for this one.
     """
 
-    __slots__ = ("bank", "block", "collided", "cycles", "fixed", "flipped", "reads", "since", "writes")
+    __slots__ = ("_flipped", "_table", "bank", "block", "collided", "cycles", "fixed", "reads", "since", "writes")
 
     def __init__(self, b: Block, table: IsaTable, u: Units) -> None:
         self.block: Final[Block] = b
         self.reads: Final[list[list[int]]] = []
-        self.flipped: Final[list[list[int]]] = []
         self.writes: Final[list[int]] = []
         self.fixed: Final[bytearray] = bytearray(len(b.insts))
         self.cycles: Final[list[int]] = [max(stall(i.ctl), 1) for i in b.insts]
@@ -69,27 +68,34 @@ class _Played:
         self.collided: list[int] = []
         """The instructions that lost cycles when they were last played, and the bank for which the last one of them waited."""
         self.bank: int = 0
+        self._table: Final[IsaTable] = table
+        self._flipped: Final[dict[int, list[int]]] = {}
         for k, inst in enumerate(b.insts):
             first = k
             while first > 0 and k - first < REACH and holds(b.insts[first - 1]) and not wait_mask(b.insts[first].ctl):
                 first -= 1
             self.since.append(first)
-            written = 0
-            mine: list[int] = []
-            other: list[int] = []
             a = accesses(inst)
+            written = 0
             for x in a.writes:
                 if x >> 8 < UR_BASE:
                     written |= 1 << (x >> 8)
+            self.writes.append(written)
             if u.pipe(inst.op) in PIPES and not u.needs(inst.op, inst.dst, inst.src) & NEEDS_WRITE:
                 self.fixed[k] = 1
-                mine = _reads(table, inst, inst.src, a.reads, False)
-                swapped = _flip(table, inst)
-                if swapped:
-                    other = _reads(table, inst, swapped, a.reads, True)
-            self.reads.append(mine)
-            self.flipped.append(other)
-            self.writes.append(written)
+                self.reads.append(_reads(table, inst, inst.src, a.reads, False))
+            else:
+                self.reads.append([])
+
+    def flipped(self, k: int) -> list[int]:
+        """What an instruction reads if its first two sources change places; empty if they cannot, or have no effect."""
+        found = self._flipped.get(k)
+        if found is None:
+            inst = self.block.insts[k]
+            swapped = _flip(self._table, inst) if self.fixed[k] else []
+            found = _reads(self._table, inst, swapped, accesses(inst).reads, True) if swapped else []
+            self._flipped[k] = found
+        return found
 
     def lost(self, first: int, last: int) -> int:
         """The cycles that collisions cost from one instruction to another, played from a few before."""
@@ -125,7 +131,7 @@ class _Played:
 
     def near(self, k: int) -> bool:
         """Whether an instruction near by reads a register that instruction `k` would read in the same field with its sources flipped."""
-        wanted = self.flipped[k]
+        wanted = self.flipped(k)
         for j in range(self.since[k], min(k + REACH + 1, len(self.reads))):
             if j != k and (j < k or self.since[j] <= k) and any(x in wanted for x in self.reads[j]):
                 return True
@@ -133,7 +139,15 @@ class _Played:
 
     def flip(self, k: int) -> None:
         """The first two sources of an instruction change places."""
-        self.reads[k], self.flipped[k] = self.flipped[k], self.reads[k]
+        inst = self.block.insts[k]
+        reads = self.flipped(k)
+        inst.src = [inst.src[1], inst.src[0], *inst.src[2:]]
+        self._flipped[k], self.reads[k] = self.reads[k], reads
+
+    def renamed(self, k: int, reads: list[int]) -> None:
+        """The registers of an instruction have changed."""
+        self.reads[k] = reads
+        self._flipped.pop(k, None)
 
 
 def _flip(table: IsaTable, inst: Inst) -> list[Opnd]:
@@ -164,24 +178,25 @@ def _reads(table: IsaTable, inst: Inst, src: list[Opnd], reads: list[int], flipp
 class _Spread:
     """The search in one block."""
 
-    __slots__ = ("_block", "_budget", "_changed", "_played", "_values")
+    __slots__ = ("_block", "_budget", "_played", "_rest", "_values")
 
-    def __init__(self, fn: Func, played: _Played, values: LocalValues, budget: int) -> None:
+    def __init__(self, fn: Func, played: _Played, values: LocalValues) -> None:
         self._played: Final[_Played] = played
         self._block: Final[Block] = played.block
         self._values: Final[LocalValues] = values
-        self._budget: int = budget
-        self._changed: bool = False
+        self._budget: int = fn.knobs.sched_bank_budget * len(played.block.insts)
+        """Instructions that may still be played."""
+        self._rest: Final[int] = fn.knobs.reg_alloc_rest_distance
 
     def run(self) -> bool:
         """True if something changed."""
         p = self._played
-        n = len(self._block.insts)
-        p.lost(0, n)
+        changed = False
+        p.lost(0, len(self._block.insts))
         for at in p.collided:
             while self._budget > 0 and p.lost(at, at + 1) and self._improve(at):
-                self._changed = True
-        return self._changed
+                changed = True
+        return changed
 
     def _improve(self, at: int) -> bool:
         """Makes the best change for a collision; False if none helps."""
@@ -191,8 +206,8 @@ class _Spread:
         target = -1
         bank = p.bank
         for k in range(at, max(-1, at - _NEAR), -1):
-            if p.flipped[k] and p.near(k):
-                won = self._won([k], [p.flipped[k]])
+            if p.near(k):
+                won = self._won([k], [p.flipped(k)])
                 if won > gain:
                     gain, flip = won, k
             for v in self._values.at[k]:
@@ -208,8 +223,6 @@ class _Spread:
         if gain <= 0:
             return False
         if flip >= 0:
-            inst = self._block.insts[flip]
-            inst.src = [inst.src[1], inst.src[0], *inst.src[2:]]
             p.flip(flip)
         else:
             self._exchange(best, target)
@@ -225,7 +238,7 @@ class _Spread:
             left &= left - 1
             self._budget -= 1
             if not self._values.among(r, v):
-                if self._values.rests(r, v, _REST):
+                if self._values.rests(r, v, self._rest):
                     return [r]
                 if free < 0:
                     free = r
@@ -270,25 +283,14 @@ class _Spread:
         p = self._played
         one = values[0].register
         places, reads = self._after(values, register)
-        for k, x in zip(places, reads, strict=True):
-            p.reads[k] = x
-            moved = {v.register for v in values if k in v.reads}
-            p.flipped[k] = _renamed(p.flipped[k], moved, one, register)
         for v in values:
             for k in v.writes:
-                other = register if v.register == one else one
-                p.writes[k] ^= 1 << v.register | 1 << other
+                p.writes[k] ^= 1 << one | 1 << register
         self._values.exchange(values, register)
-
-
-_FEW: Final = 3
-"""Registers in use that are tried for a value."""
-_BANK: Final[tuple[int, ...]] = tuple(sum(1 << r for r in range(bank, UR_BASE, BANKS)) for bank in range(BANKS))
+        for k, x in zip(places, reads, strict=True):
+            p.renamed(k, x)
 
 
 def _renamed(reads: list[int], moved: set[int], one: int, register: int) -> list[int]:
     """Reads after some registers, each one of two, have changed into the other one."""
-    return [
-        ((register if x >> 2 == one else one) << 2 | x & 3) if x >> 2 in moved else x
-        for x in reads
-    ]
+    return [((register if x >> 2 == one else one) << 2 | x & 3) if x >> 2 in moved else x for x in reads]
