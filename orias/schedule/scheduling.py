@@ -45,11 +45,19 @@ def post_ra(fn: Func, options: Options) -> None:
     if serial:
         schedule_serial(fn)
     else:
-        assign(fn)
-        mark_reuse(fn)
-        if spread_reads(fn):
-            assign(fn)
-            mark_reuse(fn)
+        _set_control_words(fn)
     keep_apart(fn)
     settle(fn)
     fn.state = "final"
+
+
+def _set_control_words(fn: Func) -> None:
+    kept = [list(b.insts) for b in fn.blocks]
+    assign(fn)
+    mark_reuse(fn)
+    if spread_reads(fn):
+        # Without the NOPs that extend stall counts, which come anew too.
+        for b, insts in zip(fn.blocks, kept, strict=True):
+            b.insts = insts
+        assign(fn)
+        mark_reuse(fn)

@@ -3,7 +3,11 @@
 import pytest
 
 import orias
+from orias.knobs.knob_settings import from_dict
+from orias.options import Options
+from orias.ori.text import parse
 from orias.perf.kernel_steps import kernels
+from orias.schedule.scheduling import post_ra
 from orias.timing.machine_numbers import machine
 from orias.timing.play import Player, visit
 
@@ -50,3 +54,36 @@ def lost(arch: str, budget: int) -> int:
 def test_fewer_cycles_are_lost(arch: str) -> None:
     before, after = lost(arch, 0), lost(arch, 100)
     assert before > 5 and after * 3 < before * 2, (before, after)
+
+
+LONG_STALLS = """\
+.func k sm_90 entry allocated
+b0:
+  R4 = HMMA.16816.F32 R8, R12, RZ
+  R20 = FFMA R16, R18, R22
+  R24 = FFMA R18, R26, R28
+  R30 = FFMA R32, R18, R34
+  R36 = FFMA R18, R28, R26
+  R38 = FFMA R34, R18, R32
+  R9 = FADD R24, R4
+  R9 = FADD R9, R20
+  R9 = FADD R9, R30
+  R9 = FADD R9, R36
+  R9 = FADD R9, R38
+  STG.E -, R2, URZ, 0x0, R9
+  EXIT
+"""
+
+
+def test_nops_do_not_stay_from_before() -> None:
+    """Control words are set twice where registers change; with the NOPs of the first time a product had three behind it."""
+    fillers: list[int] = []
+    sources: list[list[list[int]]] = []
+    for budget in (0, 100):
+        fn = parse(LONG_STALLS)
+        fn.knobs = from_dict({"SchedBankBudget": budget}).values("k", [])
+        post_ra(fn, Options(opt_level=3))
+        fillers.append(sum(i.op.name == "NOP" for i in fn.insts()))
+        sources.append([i.src for i in fn.insts()])
+    assert fillers[0] == fillers[1] > 0
+    assert sources[0] != sources[1], "nothing changed, so nothing is shown"
