@@ -100,15 +100,17 @@ class Registers:
 class LocalValues:
     """The values of one block."""
 
-    __slots__ = ("_insts", "at", "free", "of")
+    __slots__ = ("_held", "_insts", "at", "free", "of")
 
     def __init__(self, fn: Func, b: Block, registers: Registers) -> None:
         self._insts: Final[list[Inst]] = b.insts
         self.free: Final[int] = registers.free
         self.of: Final[dict[int, list[Value]]] = {}
-        """The values of each register, in order."""
+        """The values of each register."""
         self.at: Final[list[list[Value]]] = [[] for _ in b.insts]
         """The values that each instruction reads."""
+        self._held: Final[list[int]] = [0] * (len(b.insts) + 1)
+        """The registers that hold a value before the first instruction and after each."""
         now: dict[int, Value] = {}
         for k, inst in enumerate(b.insts):
             a = accesses(inst, fn)
@@ -158,6 +160,9 @@ class LocalValues:
                     v = self._new(r, -1)
                 v.last, v.bound = len(b.insts), True
             r += 1
+        for values in self.of.values():
+            for v in values:
+                self._occupy(v)
 
     def _new(self, register: int, first: int) -> Value:
         v = Value(register, first, first + 1)
@@ -168,9 +173,17 @@ class LocalValues:
         """The values of a register while `v` lives."""
         return [x for x in self.of.get(register, ()) if x.first < v.last and v.first < x.last]
 
-    def rests(self, register: int, v: Value, reach: int) -> bool:
-        """Whether a register that is free while `v` lives holds nothing for some instructions before."""
-        return all(x.last + reach <= v.first or x.first >= v.last for x in self.of.get(register, ()))
+    def taken(self, first: int, last: int) -> int:
+        """A mask of the registers that hold a value somewhere between two instructions (-1: the start of the block)."""
+        mask = 0
+        for held in self._held[first + 1 : last + 1]:
+            mask |= held
+        return mask
+
+    def _occupy(self, v: Value) -> None:
+        bit = 1 << v.register
+        for k in range(v.first + 1, v.last + 1):
+            self._held[k] |= bit
 
     def exchanged(self, v: Value, register: int) -> list[Value]:
         """The values that change places between the register of `v` and another one if `v` goes there; empty if it cannot."""
@@ -190,6 +203,8 @@ class LocalValues:
         one = values[0].register
         for v in values:
             self.of[v.register].remove(v)
+            for k in range(v.first + 1, v.last + 1):
+                self._held[k] &= ~(1 << v.register)
             for places, kept in ((v.reads, sources), (v.writes, results)):
                 for k in places:
                     kept.setdefault(k, []).append(v.register)
@@ -200,13 +215,8 @@ class LocalValues:
             self._insts[k].dst = [_moved(o, found, one, register) for o in self._insts[k].dst]
         for v in values:
             v.register = register if v.register == one else one
-            own = self.of.setdefault(v.register, [])
-            own.append(v)
-            own.sort(key=_first)
-
-
-def _first(v: Value) -> int:
-    return v.first
+            self.of.setdefault(v.register, []).append(v)
+            self._occupy(v)
 
 
 def _names(dst: list[Opnd], place: int, register: int) -> bool:

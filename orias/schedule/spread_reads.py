@@ -25,6 +25,8 @@ _NEAR: Final = 4
 _READY: Final = 2
 """Cycles from issue to the stage that reads."""
 
+_CHEAPER: Final = 4
+"""Looking at an instruction for free registers takes the time of playing one, divided by two to this power."""
 _FEW: Final = 3
 """Registers in use that are tried for a value."""
 _BANK: Final[tuple[int, ...]] = tuple(sum(1 << r for r in range(bank, UR_BASE, BANKS)) for bank in range(BANKS))
@@ -52,8 +54,8 @@ def spread_reads(fn: Func) -> bool:
 class _Played:
     """The reads of a block's instructions and the cycles that they lose.
 
-    ``reads``: ``register << 2 | field`` of each word that an instruction of fixed latency reads.  ``writes``: masks of R registers.
-    ``since``: the first instruction whose reads may be kept for this one.
+    ``fixed``: 1 for arithmetic of fixed latency.  ``reads``: ``register << 2 | field`` of each word that such an instruction reads;
+    ``writes``: its results.  ``since``: the first instruction whose reads may be kept for this one.
     """
 
     __slots__ = ("_flipped", "_table", "bank", "block", "collided", "cycles", "fixed", "reads", "since", "writes")
@@ -61,7 +63,7 @@ class _Played:
     def __init__(self, b: Block, table: IsaTable, u: Units) -> None:
         self.block: Final[Block] = b
         self.reads: Final[list[list[int]]] = []
-        self.writes: Final[list[int]] = []
+        self.writes: Final[list[list[int]]] = []
         self.fixed: Final[bytearray] = bytearray(len(b.insts))
         self.cycles: Final[list[int]] = [max(stall(i.ctl), 1) for i in b.insts]
         self.since: Final[list[int]] = []
@@ -70,22 +72,20 @@ class _Played:
         self.bank: int = 0
         self._table: Final[IsaTable] = table
         self._flipped: Final[dict[int, list[int]]] = {}
+        first = 0
         for k, inst in enumerate(b.insts):
-            first = k
-            while first > 0 and k - first < REACH and holds(b.insts[first - 1]) and not wait_mask(b.insts[first].ctl):
-                first -= 1
+            if k > 0:
+                first = max(first, k - REACH) if holds(b.insts[k - 1]) and not wait_mask(inst.ctl) else k
             self.since.append(first)
-            a = accesses(inst)
-            written = 0
-            for x in a.writes:
-                if x >> 8 < UR_BASE:
-                    written |= 1 << (x >> 8)
-            self.writes.append(written)
-            if u.pipe(inst.op) in PIPES and not u.needs(inst.op, inst.dst, inst.src) & NEEDS_WRITE:
+            written: list[int] = []
+            reads: list[int] = []
+            if u.pipe(inst.op) in PIPES and not u.barriers(inst.op) & NEEDS_WRITE:
                 self.fixed[k] = 1
-                self.reads.append(_reads(table, inst, inst.src, a.reads, False))
-            else:
-                self.reads.append([])
+                a = accesses(inst)
+                reads = _reads(table, inst, inst.src, a.reads, False)
+                written = [x >> 8 for x in a.writes if x >> 8 < UR_BASE]
+            self.reads.append(reads)
+            self.writes.append(written)
 
     def flipped(self, k: int) -> list[int]:
         """What an instruction reads if its first two sources change places; empty if they cannot, or have no effect."""
@@ -107,25 +107,28 @@ class _Played:
         for k in range(max(0, first - _NEAR), last):
             enter = now + _READY
             if self.fixed[k]:
-                enter = max(enter, stage)
-                need = [0] * BANKS
-                for x in self.reads[k]:
-                    register = x >> 2
-                    entry = (register & 1) * SLOTS + (x & 3)
-                    if kept[entry] != register or by[entry] < self.since[k]:
-                        need[register & 1] += 1
-                    kept[entry], by[entry] = register, k
-                start = ports.book(enter, need)
-                if start > enter:
-                    out += start - enter
-                    self.collided.append(k)
-                    self.bank = int(ports.free[1] > ports.free[0])
+                enter = start = max(enter, stage)
+                reads = self.reads[k]
+                if reads:
+                    need = [0] * BANKS
+                    since = self.since[k]
+                    for x in reads:
+                        register = x >> 2
+                        entry = (register & 1) * SLOTS + (x & 3)
+                        if kept[entry] != register or by[entry] < since:
+                            need[register & 1] += 1
+                        kept[entry], by[entry] = register, k
+                    start = ports.book(enter, need)
+                    if start > enter:
+                        out += start - enter
+                        self.collided.append(k)
+                        self.bank = int(ports.free[1] > ports.free[0])
                 stage = start + 1
-            written = self.writes[k]
-            if written:
-                for entry in range(BANKS * SLOTS):
-                    if kept[entry] >= 0 and written >> kept[entry] & 1:
-                        kept[entry] = -1
+                for register in self.writes[k]:
+                    entry = (register & 1) * SLOTS
+                    for e in range(entry, entry + SLOTS):
+                        if kept[e] == register:
+                            kept[e] = -1
             now = max(now + self.cycles[k], enter - 1)
         return out
 
@@ -230,21 +233,18 @@ class _Spread:
 
     def _others(self, v: Value) -> list[int]:
         """Registers of the other bank to which a value might go: if possible one that has rested, else one that is free, else some that are not."""
-        free = -1
-        taken: list[int] = []
-        left = self._values.free & _BANK[v.register & 1 ^ 1]
-        while left:
-            r = (left & -left).bit_length() - 1
-            left &= left - 1
-            self._budget -= 1
-            if not self._values.among(r, v):
-                if self._values.rests(r, v, self._rest):
-                    return [r]
-                if free < 0:
-                    free = r
-            elif len(taken) < _FEW:
-                taken.append(r)
-        return [free] if free >= 0 else taken
+        values = self._values
+        others = values.free & _BANK[v.register & 1 ^ 1]
+        self._budget -= v.last - v.first >> _CHEAPER
+        free = others & ~values.taken(v.first, v.last)
+        if free:
+            free = free & ~values.taken(max(-1, v.first - self._rest), v.first) or free
+            return [(free & -free).bit_length() - 1]
+        out: list[int] = []
+        while others and len(out) < _FEW:
+            out.append((others & -others).bit_length() - 1)
+            others &= others - 1
+        return out
 
     def _after(self, values: list[Value], register: int) -> tuple[list[int], list[list[int]]]:
         """The instructions that read values, and their reads once these are in the registers of each other."""
@@ -285,7 +285,9 @@ class _Spread:
         places, reads = self._after(values, register)
         for v in values:
             for k in v.writes:
-                p.writes[k] ^= 1 << one | 1 << register
+                if v.register in p.writes[k]:
+                    p.writes[k].remove(v.register)
+                    p.writes[k].append(register if v.register == one else one)
         self._values.exchange(values, register)
         for k, x in zip(places, reads, strict=True):
             p.renamed(k, x)

@@ -20,6 +20,7 @@ READERS = HEURISTICS
 FACTS = {
     "schedule/spread_reads.py:_NEAR": "instructions that the window of the ports can reach",
     "schedule/spread_reads.py:_READY": "stages of the pipeline",
+    "schedule/spread_reads.py:_CHEAPER": "keeps the work in proportion to the code",
     "schedule/spread_reads.py:_FEW": "keeps the work in proportion to the code",
     "schedule/local_values.py:_MOST_VALUES": "keeps the work in proportion to the code",
     "passes/instrument.py:_PAUSE": "measured: the pause of ptxas",
