@@ -291,7 +291,8 @@ class Module:
         self.version: tuple[int, int] = (0, 0)
         self.target: str = ""
         self.target_options: tuple[str, ...] = ()
-        self.address_size: int = 32
+        self.address_size: int = 0
+        """Of the directive, 0 without one."""
         self.variables: list[Var] = []
         self.functions: list[Function] = []
         self.files: dict[int, tuple[str, int, int]] = {}

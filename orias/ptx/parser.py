@@ -105,7 +105,6 @@ class Parser:
             state.fatal(f"Missing .target directive at start of file '{state.file_name}'", lex.line)
         while lex.kind == T_DOT and lex.text == ".target":
             target_directive(state)
-        module.address_size = 64
         if lex.kind == T_DOT and lex.text == ".address_size":
             line = lex.line
             lex.next()
