@@ -302,3 +302,7 @@ class Module:
         self.dwarf: list[str] = []
         """@@DWARF lines, verbatim."""
         self.warnings: list[Diagnostic] = []
+
+    def lacks_debug(self) -> bool:
+        """Whether the module promises debug information (``.target ..., debug``) and has none."""
+        return "debug" in self.target_options and not self.sections and not self.dwarf

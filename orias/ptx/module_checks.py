@@ -145,7 +145,7 @@ NO_DEBUG: Final = "Debug information not found in presence of .target debug"
 
 def check_debug(module: Module, found: list[Diagnostic]) -> None:
     """Report a module with ``.target debug`` and no debug information."""
-    if "debug" in module.target_options and not module.sections and not module.dwarf:
+    if module.lacks_debug():
         found.append(Diagnostic("error", NO_DEBUG))
 
 
