@@ -22,7 +22,7 @@ _MOST_VALUES: Final = 6
 
 @final
 class Value:
-    """What a register holds from behind instruction ``first`` of a block (-1: its start) to instruction ``last``.
+    """What a register holds from after instruction ``first`` of a block (-1: its start) to instruction ``last``.
 
     ``reads``, ``writes``: the instructions that read and write it, ascending; more than one writes it if their guards may
     be false.  ``bound``: it has to stay in its register.

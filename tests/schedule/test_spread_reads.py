@@ -76,7 +76,7 @@ b0:
 
 
 def test_nops_do_not_stay_from_before() -> None:
-    """Control words are set twice where registers change; with the NOPs of the first time a product had three behind it."""
+    """Control words are set twice where registers change; with the NOPs of the first time a product had three after it."""
     fillers: list[int] = []
     sources: list[list[list[int]]] = []
     for budget in (0, 100):
