@@ -8,7 +8,7 @@ from typing import Any
 from numba import cuda, float32, int32, uint8
 
 
-def tiled_product(a, b, c):
+def tiled_product(a: Any, b: Any, c: Any) -> None:
     """Product of matrices by tiles of 16 by 16, with sizes that need not fit."""
     left = cuda.shared.array((16, 16), float32)
     right = cuda.shared.array((16, 16), float32)
@@ -30,7 +30,7 @@ def tiled_product(a, b, c):
         c[y, x] = s
 
 
-def word_distance(word, texts, out):
+def word_distance(word: Any, texts: Any, out: Any) -> None:
     """Edit distance of a word to each text, one row in local memory."""
     row = cuda.local.array(24, int32)
     at = cuda.grid(1)
@@ -52,8 +52,9 @@ def word_distance(word, texts, out):
 def write(directory: str, fn: Callable[..., None], types: tuple[Any, ...]) -> None:
     """Compile a kernel and write its PTX, under its own name."""
     text, _ = cuda.compile(fn, types, device=False, abi="numba", output="ptx", cc=(7, 5))
-    name = re.search(r"\.entry (\w+)\(", text)[1]
-    text = re.sub(r"(?m)^\.common .*\n", "", text).replace(name, fn.__name__)
+    entry = re.search(r"\.entry (\w+)\(", text)
+    assert entry
+    text = re.sub(r"(?m)^\.common .*\n", "", text).replace(entry[1], fn.__name__)
     text = "\n".join(s for s in text.splitlines() if s.strip() and not s.startswith("//"))
     with open(f"{directory}/{fn.__name__}.ptx", "w", encoding="utf-8") as out:
         out.write(text + "\n")
