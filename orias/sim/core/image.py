@@ -11,7 +11,7 @@ import numpy.typing as npt
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile
-from orias.cubin.elf_values import DRIVER_SIZES
+from orias.cubin.elf_values import CONSTANT_SIZE, DRIVER_SIZES
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
 from orias.cubin.relocs import (
@@ -254,6 +254,8 @@ class Image:
             return self._shared[index]
         if sym.section == 0 and sym.name.startswith(_RESERVED):
             return sym.value
+        if sym.section == 0 and sym.name == CONSTANT_SIZE:
+            return sum(s.size for s in self.reader.elf.sections if s.name == ".nv.constant3")
         if sym.section == 0:
             address = self.syscalls.address(sym.name)
             if address is None and self.reader.relocatable:
