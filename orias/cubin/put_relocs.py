@@ -80,8 +80,8 @@ def all_relocations(w: Work, frame: OutSection) -> None:
                 _add_resolved(w, code.bank2, _resolved_pointers(w, code))
         if with_code:
             _add_texture_relocs(w, code)
-    for section, entries in w.line_relocs:
-        _add(w, section, entries)
+    for lines, entries in w.line_relocs:
+        _add(w, lines, entries)
     if w.bank4 is not None:
         w.bank4.data = bytes(max(s.offset + 8 for s in m.bank4))
         slots = [OutReloc(s.offset, R_64, w.symbol(s.symbol, ".nv.constant4"), s.addend) for s in m.bank4]

@@ -208,6 +208,7 @@ class Shown:
     __slots__ = (
         "calls",
         "clobbered",
+        "ends",
         "fn",
         "heads",
         "lines",
@@ -225,6 +226,8 @@ class Shown:
         """The registers that it chooses from."""
         self.temporary: int = 0
         """Registers that values used in one block take before others: those that the other values leave, if each has its own."""
+        self.ends: dict[Cls, int] = {}
+        """For each class the PTX line up to which a debugger shows it as a variable; 0: it is none."""
         self.tight: bool = False
         """Not every value that lasts can have a register of its own: each variable has one just where a debugger shows it."""
         self.calls: Final[bool] = bool(rg.clobbers)
@@ -245,13 +248,14 @@ class Shown:
 
     def share(self, todo: list[Cls]) -> None:
         """Shares the registers out among the classes that will come."""
+        self.ends = {c: self._end(c) for c in todo}
         lasting = sum(len(c.words) for c in todo if self._lasts(c))
         self.tight = lasting >= self.roomy.bit_length()
         self.temporary = (1 << max(self.roomy.bit_length() - lasting, _TEMPORARY)) - 1
 
     def add(self, c: Cls) -> None:
         """A class has its registers."""
-        line = self._ends(c)
+        line = self.ends[c]
         for place, segs in c.words.items():
             bit = 1 << (c.slot + place) if segs else 0
             if bit and line:
@@ -262,16 +266,16 @@ class Shown:
 
     def order(self, c: Cls) -> tuple[int, bool, bool]:
         """Sort key: the program's variables come first, then values that are used in several blocks."""
-        return _rank(c), not self._ends(c), not self._lasts(c)
+        return _rank(c), not self.ends[c], not self._lasts(c)
 
     def _lasts(self, c: Cls) -> bool:
-        return self._ends(c) > 0 or any(segs and self._spans(segs) for segs in c.words.values())
+        return self.ends[c] > 0 or any(segs and self._spans(segs) for segs in c.words.values())
 
     def keeps(self, c: Cls, slot: int) -> bool:
         """Whether calls leave a class where it is, if it is a variable."""
-        return not self._ends(c) or not any(self.clobbered >> (slot + place) & 1 for place in c.words)
+        return not self.ends[c] or not any(self.clobbered >> (slot + place) & 1 for place in c.words)
 
-    def _ends(self, c: Cls) -> int:
+    def _end(self, c: Cls) -> int:
         """The PTX line up to which a debugger shows a variable that a class holds; 0: it holds none.
 
         ptxas too keeps these values up to there, read or not.
@@ -300,7 +304,7 @@ class Shown:
         a value.  With calls, registers that no call changes come first for them.
         """
         lasts = self._lasts(c)
-        line = self._ends(c)
+        line = self.ends[c]
         lasting = variable = 0
         for place, segs in c.words.items():
             for start, end in self._shown(segs, line) if line and segs else [(s, e) for s, e, _ in segs]:
