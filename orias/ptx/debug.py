@@ -195,7 +195,7 @@ def variable_registers(module: Module) -> dict[str, dict[str, int]]:
 
 
 def _registers(data: bytearray) -> set[str]:
-    """The names behind the operations ``DW_OP_regx``."""
+    """The names after the operations ``DW_OP_regx``."""
     found: set[str] = set()
     at = data.find(_OP_REGX)
     while at >= 0:

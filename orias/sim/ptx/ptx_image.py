@@ -160,7 +160,7 @@ class PtxImage:
             where = {id(v): o for v, o in zip(sized, offsets, strict=True)}
             dynamic = [v for v in variables if not v.size]
             a = max([align_of(v) for v in dynamic], default=1)
-            # A cubin's place may be behind the variables of other kernels; it is 0 if nothing uses the memory.
+            # A cubin's place may be after the variables of other kernels; it is 0 if nothing uses the memory.
             start = max([-(-top // a) * a, *[told.get(v.name, 0) for v in dynamic]])
             where.update({id(v): start for v in dynamic})
             known = (where, start if dynamic else top)
