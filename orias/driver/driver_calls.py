@@ -3,6 +3,7 @@
 from orias.driver import (
     calls_device,
     calls_graph,
+    calls_graph_memory,
     calls_launch,
     calls_memory,
     calls_module,
@@ -20,6 +21,7 @@ __all__ = [
     "HANDLERS",
     "calls_device",
     "calls_graph",
+    "calls_graph_memory",
     "calls_launch",
     "calls_memory",
     "calls_module",

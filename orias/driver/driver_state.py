@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from orias.cubin.model import KernelCode
 from orias.driver.devices import Device, chosen
+from orias.driver.graph_memory import GraphMemory
 from orias.driver.host_memory import HostArena
 from orias.driver.results import NAMES, DriverError
 from orias.driver.timeline import Codes, Timeline
@@ -111,6 +112,7 @@ class Driver:
         self.primary_flags = 0
         self.pool = self.new(Pool())
         self.current_pool = self.pool
+        self.graph_memory: Final = GraphMemory()
         self.sanitizer: Any = None
         """The checks of ``orias exec --tool`` (orias.driver.sanitizer), None without."""
         self.timeline: Final = Timeline.shared()

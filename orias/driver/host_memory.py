@@ -105,22 +105,41 @@ class HostArena(Arena):
 
     def allocate(self, size: int, name: str, align: int = 256) -> int:
         """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
-        if self.used + size > self.capacity:
-            raise OutOfMemory(f"{size} bytes, {self.capacity - self.used} are free")
-        start = -(-self.top // align) * align
-        if start + size + GUARD > POOL + POOL_SIZE:
-            raise OutOfMemory("all addresses were given out")
-        end = start + size if self.exact else -(-(start + size) // _GRAIN) * _GRAIN
-        self._enter(start, end - start, name)
-        self.top = end + GUARD
-        self.used += size
-        address = start + self.base
-        self.ranges[address] = Range(address, size, name)
-        if self.written is not None and name != "device":
-            self.written.fill(address, end - start)
+        self._check_room(size)
+        address = self.reserve(size, align)
+        self.provide(address, size, name)
         if self._passing is not None and (name == "parameters" or name.endswith("descriptors")):
             self._passing.append(address)
         return address
+
+    def reserve(self, size: int, align: int = 256) -> int:
+        """Takes addresses for `size` bytes at a multiple of `align`, which no other allocation gets; returns the first."""
+        start = -(-self.top // align) * align
+        if start + size + GUARD > POOL + POOL_SIZE:
+            raise OutOfMemory("all addresses were given out")
+        self.top = self._end(start, size) + GUARD
+        return start + self.base
+
+    def provide(self, address: int, size: int, name: str) -> None:
+        """Puts memory at reserved addresses where there is none now: zero bytes."""
+        self._check_room(size)
+        start = address - self.base
+        end = self._end(start, size)
+        self._enter(start, end - start, name)
+        self.used += size
+        self.ranges[address] = Range(address, size, name)
+        i = bisect_right(self._freed, address, key=lambda r: r.start) - 1
+        if i >= 0 and self._freed[i].start == address:
+            del self._freed[i]
+        if self.written is not None and name != "device":
+            self.written.fill(address, end - start)
+
+    def _check_room(self, size: int) -> None:
+        if self.used + size > self.capacity:
+            raise OutOfMemory(f"{size} bytes, {self.capacity - self.used} are free")
+
+    def _end(self, start: int, size: int) -> int:
+        return start + size if self.exact else -(-(start + size) // _GRAIN) * _GRAIN
 
     def _enter(self, start: int, size: int, name: str) -> None:
         i = bisect_right(self.starts, start)
