@@ -8,7 +8,7 @@ from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
 from orias.driver.graph_memory import Allocation
-from orias.driver.host_memory import POOL, OutOfMemory
+from orias.driver.host_memory import MAPPED, POOL, OutOfMemory
 from orias.driver.results import DriverError
 
 _HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4
@@ -119,7 +119,9 @@ def free(d: Driver, address: int, stream: int = 0) -> None:
         allocation = d.graph_memory.freed_by(u(address), capture.graph)
         graphs.submit(d, stream, graphs.FREE, free_work(d, allocation), allocation)
         return
-    if address and not (u(address) in d.arena.ranges and u(address) >= POOL and d.arena.release(u(address))):
+    known = d.arena.ranges.get(u(address))
+    given = known is not None and known.start >= POOL and known.kind != MAPPED
+    if address and not (given and d.arena.release(u(address))):
         raise DriverError("INVALID_VALUE", "no allocation starts there")
     d.graph_memory.freed(u(address))
 
@@ -241,9 +243,13 @@ def _check(d: Driver, address: int, size: int) -> None:
     if not size:
         return
     if POOL <= address < POOL << 1:
-        found = d.arena.find(address)
-        if found is None or address + size > found.start + found.size:
-            raise DriverError("INVALID_VALUE", f"{size} bytes at 0x{address:x} are in no allocation")
+        at, end = address, address + size
+        while at < end:
+            # Memory that the program maps may be of several parts.
+            found = d.arena.find(at)
+            if found is None or (end > found.start + found.size and found.kind != MAPPED):
+                raise DriverError("INVALID_VALUE", f"{size} bytes at 0x{address:x} are in no allocation")
+            at = found.start + found.size
     elif not address:
         raise DriverError("INVALID_VALUE", "a null pointer")
 
