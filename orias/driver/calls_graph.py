@@ -17,7 +17,7 @@ _KERNEL_BYTES: Final = 56
 """Bytes of CUDA_KERNEL_NODE_PARAMS that are read: function, grid, block, shared bytes, parameters."""
 _FILL_BYTES: Final = 40
 _COPY_BYTES: Final = 200
-AUTO_FREE: Final = 1
+_AUTO_FREE: Final = 1
 """CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH; the other flags have no effect."""
 _KINDS: Final = {
     graphs.KERNEL: "kernel", graphs.COPY: "copy", graphs.FILL: "fill", graphs.HOST: "host", graphs.CHILD: "graph",
@@ -562,7 +562,7 @@ def launch(d: Driver, handle: int, stream: int) -> None:
 
 def _run(d: Driver, found: Executable) -> None:
     """Does the work; memory that the launch before left is freed first, where the graph was made so."""
-    if found.flags & AUTO_FREE:
+    if found.flags & _AUTO_FREE:
         for n in found.nodes:
             if n.kind == graphs.ALLOCATE and d.graph_memory.is_live(n.details):
                 free(d, n.details.address)

@@ -1,6 +1,6 @@
 """Memory that graphs own: an address from its node on, and memory there from a run of the node until it is freed."""
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from typing import Any, Final
 
 from orias.driver.host_memory import HostArena, OutOfMemory
@@ -30,6 +30,7 @@ class GraphMemory:
         self.allocations: Final[dict[int, Allocation]] = {}
         """By address, also those that have no memory now."""
         self._starts: Final[list[int]] = []
+        """Their addresses, which grow."""
         self._live: Final[set[int]] = set()
         self.bytes: Final = [0, 0, 0, 0]
         """By number of CUgraphMem_attribute."""
@@ -38,7 +39,7 @@ class GraphMemory:
         """Gives an allocation its address."""
         found = Allocation(arena.reserve(size), size, owner, given)
         self.allocations[found.address] = found
-        insort(self._starts, found.address)
+        self._starts.append(found.address)
         return found
 
     def freed_by(self, address: int, graph: Any) -> Allocation:

@@ -127,7 +127,7 @@ class HostArena(Arena):
         return start + self.base
 
     def provide(self, address: int, size: int, name: str) -> None:
-        """Puts memory at reserved addresses where there is none now: zero bytes."""
+        """Puts memory at reserved addresses where there is none now."""
         self._check_room(size)
         start = address - self.base
         end = self._end(start, size)

@@ -432,6 +432,7 @@ def read_modify_write(flat: _Flat, offset: Arr, size: int, name: str, f: Callabl
 
 
 _FEW: Final = 8
+"""Threads at one address up to which steps of one thread for each address are faster."""
 
 
 def compare_and_swap(flat: _Flat, offset: Arr, size: int, expected: Arr, new: Arr) -> Arr:
@@ -446,7 +447,7 @@ def compare_and_swap(flat: _Flat, offset: Arr, size: int, expected: Arr, new: Ar
         return read_modify_write(flat, offset, size, "CAS", lambda o, who: np.where(o == expected[who], new[who], o))
     now = view[touched].tolist()
     old = []
-    for at, e, n in zip(which.tolist(), expected.tolist(), new.tolist(), strict=True):
+    for at, e, n in zip(which.tolist(), expected.tolist(), new.astype(view.dtype).tolist(), strict=True):
         o = now[at]
         old.append(o)
         if o == e:
