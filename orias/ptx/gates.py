@@ -113,6 +113,7 @@ DIRECTIVES: Final[dict[str, str]] = {
     "timestamp": "Fv3.2 : timestamp and filesize in .file directive",
     "inlined_at": "Fv7.0 : Line information of inline functions",
     "b128": "Fv8.3 F70 : Type .b128",
+    "opaque": "Fv1.5 : opaque type",
     "f16x2": "F53 Fv4.2 : .f16x2 packed data-type",
 }
 """Gates of directives, attributes and declared types."""
