@@ -119,31 +119,6 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     if inst.guard != PT:
         for u in units_of(inst.guard, 1):
             reads.append(u << 8 | SLOT_GUARD)
-    _results(inst, writes)
-    if op.flags & _BESIDE:
-        reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(op.flags, inst.src)])
-    if op.flags & F_WGMMA_SYNC and fn is not None:
-        _implied(fn.implied.get(inst.uid, 0), reads, writes)
-    if op.flags & F_CALL and fn is not None:
-        info = fn.calls.get(inst.uid)
-        if info is not None:
-            _clobbers(info, writes)
-    return a
-
-
-def units_written(inst: Inst, fn: Func | None = None) -> list[int]:
-    """The units that an instruction writes, as by :func:`accesses`."""
-    if inst.op.flags & (F_WGMMA | F_WGMMA_SYNC | F_CALL):
-        return [w >> 8 for w in accesses(inst, fn).writes]
-    writes: list[int] = []
-    _results(inst, writes)
-    return [w >> 8 for w in writes]
-
-
-def _results(inst: Inst, writes: list[int]) -> None:
-    """Adds what an instruction writes by itself."""
-    op = inst.op
-    known = widths(op)
     for k, o in enumerate(inst.dst):
         kd = o & KIND_MASK
         if kd <= K_UR and k < len(known.dst) and known.dst[k] != 1:
@@ -153,7 +128,15 @@ def _results(inst: Inst, writes: list[int]) -> None:
         elif 0 < kd <= K_B and o >> PAYLOAD_SHIFT != _NO_UNIT[kd]:
             writes.append((_BASE[kd] + (o >> PAYLOAD_SHIFT)) << 8 | k)
     if op.flags & _BESIDE:
+        reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(op.flags, inst.src)])
         writes.extend([u << 8 for u in implied_writes(op.flags, inst.src)])
+    if op.flags & F_WGMMA_SYNC and fn is not None:
+        _implied(fn.implied.get(inst.uid, 0), reads, writes)
+    if op.flags & F_CALL and fn is not None:
+        info = fn.calls.get(inst.uid)
+        if info is not None:
+            _clobbers(info, writes)
+    return a
 
 
 def _warpgroup(inst: Inst, reads: list[int], writes: list[int]) -> None:

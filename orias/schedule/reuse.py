@@ -9,7 +9,7 @@ instructions apart, and no wait in between.  Code without a flag is always corre
 
 from typing import Final
 
-from orias.analysis.access import units_written
+from orias.analysis.access import accesses
 from orias.isa.isa_table import IsaTable, load
 from orias.isa.operand import K_R, in_file, is_zero_reg, reg_id
 from orias.ori.ir import Func, Inst
@@ -54,7 +54,7 @@ def _written(inst: Inst, known: dict[int, set[int]]) -> set[int]:
     """The units that an instruction writes; `known`: those found before, by uid."""
     units = known.get(inst.uid)
     if units is None:
-        units = known[inst.uid] = set(units_written(inst))
+        units = known[inst.uid] = {w >> 8 for w in accesses(inst).writes}
     return units
 
 

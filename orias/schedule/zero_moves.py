@@ -6,7 +6,7 @@ ptxas, this pass zeroes pairs by ``CS2R Rn, SRZ`` (``docs/facts/optimizer.md``, 
 
 from typing import Final
 
-from orias.analysis.access import R_BASE, UR_BASE, accesses, units_written
+from orias.analysis.access import R_BASE, UR_BASE, accesses
 from orias.isa.op import F_CALL, Op, op
 from orias.isa.operand import K_R, PT, RZ, SP, imm_value, in_file, is_imm, r, reg_id, word
 from orias.ori.ir import Block, Func, Inst
@@ -41,7 +41,8 @@ def _written(fn: Func, inst: Inst) -> int:
     if inst.op.flags & F_CALL and inst.uid not in fn.calls:
         return _ALL
     mask = 0
-    for unit in units_written(inst, fn):
+    for w in accesses(inst, fn).writes:
+        unit = w >> 8
         if R_BASE <= unit < UR_BASE:
             mask |= 1 << (unit - R_BASE)
     return mask
