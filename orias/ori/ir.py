@@ -521,6 +521,14 @@ class Func:
             return False
         return not info.exact or info.clobber_ur != 0 or info.clobber_up != 0
 
+    def has_flags(self, mask: int) -> bool:
+        """True if the operation of some instruction has one of these ``Op.flags``."""
+        for b in self.blocks:
+            for inst in b.insts:
+                if inst.op.flags & mask:
+                    return True
+        return False
+
     def insts(self) -> Iterator[Inst]:
         """All instructions in block order."""
         for b in self.blocks:

@@ -469,8 +469,11 @@ def _choose(
         return best
     if shown is not None and ok & shown.roomy:
         return shown.choose(c, ok & shown.roomy, cost)
-    if not used and len(c.words) == 1 and ok & ~cost:
-        return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
+    if not used and ok & ~cost:
+        if len(c.words) == 1:
+            return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
+        if late is None:
+            return _lowest(ok & ~cost, two | -2 << FREE_WORDS)
     rested = ok & ~cost
     for place, segs in c.words.items():
         if not rested:
