@@ -253,7 +253,15 @@ class _Solver:
             return False
         if inst.op.flags & F_SAME:
             return inst.guard != PT and self.result.is_varying(inst.guard)
-        return any(self.result.is_varying(o) for o in inst.uses() if o != K_NONE)
+        varying = self.result.varying
+        for o in inst.uses():
+            # Most sources are virtual registers, for which the test is written out.
+            if o >= FIRST_VREG:
+                if varying[o >> PAYLOAD_SHIFT] if o & KIND_MASK in (K_R, K_P) else False:
+                    return True
+            elif o != K_NONE and self.result.is_varying(o):
+                return True
+        return False
 
     def _diverge(self, b: Block) -> None:
         """Mark a branch as divergent, and the values that vary because of it."""

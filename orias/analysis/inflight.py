@@ -23,12 +23,12 @@ EMPTY: Final[Groups] = (0,)
 
 def has_operations(fn: Func) -> bool:
     """True if the function has warpgroup matrix operations."""
-    return any(i.op.flags & F_WGMMA for i in fn.insts())
+    return fn.has_flags(F_WGMMA)
 
 
 def has_warpgroups(fn: Func) -> bool:
     """True if the function has warpgroup operations, ARRIVE or DEPBAR."""
-    return any(i.op.flags & F_WGMMA or i.op.flags & F_WGMMA_SYNC for i in fn.insts())
+    return fn.has_flags(F_WGMMA | F_WGMMA_SYNC)
 
 
 def union(groups: Groups) -> int:

@@ -23,6 +23,8 @@ from orias.target.fixed_registers import SPECIAL_BITS
 _ALL: Final = 0xFFFFFFFF
 _DEPTH: Final = 6
 _AND: Final = 0xC0
+_ZEROS_FROM: Final = {OP_COPY.name: 1, "SEL": 2, "IADD3": 3, "IMAD": 3, "IMAD.U32": 3}
+"""Operation -> of how many first sources the lowest bits of its result depend on the lowest bits, whatever the others are."""
 
 
 def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
@@ -109,27 +111,34 @@ def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int
     d = defs[reg_id(o)]
     if d is None or len(d.dst) != 1 or d.guard != PT:
         return 0
-    return _zeros_of(d, [trailing_zeros(defs, s, depth - 1) for s in d.src[:3]])
+    count = _zeros_from(d)
+    return _zeros_of(d, [trailing_zeros(defs, s, depth - 1) for s in d.src[:count]]) if count else 0
+
+
+def _zeros_from(d: Inst) -> int:
+    """Of how many first sources the lowest bits decide how many of the result are 0; none if nothing is known of it."""
+    name = d.op.name
+    if name == "LEA":
+        return 2 if is_imm(d.src[2]) else 0
+    if name == "SHF.L.U32":
+        return 1 if d.src[2] == RZ and is_imm(d.src[1]) else 0
+    if name == "LOP3.LUT":
+        return 2 if d.src[2] == RZ and is_imm(d.src[3]) and not imm_value(d.src[3]) & 1 else 0
+    return _ZEROS_FROM.get(name, 0)
 
 
 def _zeros_of(d: Inst, parts: list[int]) -> int:
-    """Lowest bits that are 0 in the result of an operation; `parts`: those of its first three sources."""
-    name = d.op.name
-    if d.op is OP_COPY:
-        return parts[0]
-    if name == "SEL":
-        return min(parts[:2])
-    if name == "IADD3":
-        return min(parts)
-    if name in ("IMAD", "IMAD.U32"):
+    """Lowest bits that are 0 in the result of an operation; `parts`: those of the sources by :func:`_zeros_from`."""
+    base = d.op.base
+    if base == "IMAD":
         return min(32, parts[0] + parts[1], parts[2])
-    if name == "LEA" and is_imm(d.src[2]):
+    if base == "LEA":
         return min(32, parts[0] + imm_value(d.src[2]), parts[1])
-    if name == "SHF.L.U32" and d.src[2] == RZ and is_imm(d.src[1]):
+    if base == "SHF":
         return min(32, parts[0] + imm_value(d.src[1]))
-    if name == "LOP3.LUT" and d.src[2] == RZ and is_imm(d.src[3]) and not imm_value(d.src[3]) & 1:
-        return max(parts[:2]) if imm_value(d.src[3]) == _AND else min(parts[:2])
-    return 0
+    if base == "LOP3" and imm_value(d.src[3]) == _AND:
+        return max(parts)
+    return min(parts)
 
 
 def zeros_of_words(fn: Func) -> bytearray:
@@ -165,9 +174,9 @@ def zeros_of_words(fn: Func) -> bytearray:
 
 def _lower(found: bytearray, inst: Inst) -> bool:
     """Lower the number of a result to what its sources have now; says whether that changed it."""
-    sources = inst.src if inst.op is OP_PHI else inst.src[:3]
-    parts = [_known(found, o & ~NEG) for o in sources]
-    now = min(parts) if inst.op is OP_PHI else _zeros_of(inst, parts)
+    count = len(inst.src) if inst.op is OP_PHI else _zeros_from(inst)
+    parts = [_known(found, o & ~NEG) for o in inst.src[:count]]
+    now = 0 if not count else min(parts) if inst.op is OP_PHI else _zeros_of(inst, parts)
     d = reg_id(inst.dst[0])
     lower = now < found[d]
     if lower:

@@ -345,6 +345,7 @@ class Func:
         "spares_uniform",
         "tables",
         "target",
+        "variables",
         "vkind",
         "vwidth",
         "wgmma_crossing",
@@ -389,6 +390,8 @@ class Func:
         """With -g: virtual register -> PTX registers (name, type) whose value it holds."""
         self.assigned: dict[int, list[str]] = {}
         """With -g: PTX line -> PTX registers that it assigns."""
+        self.variables: dict[str, int] = {}
+        """With -g: PTX registers that hold variables of the program, by its debug sections, and the PTX line at which they end."""
         self.locations: list[Location] = []
         """With -g, after allocation: the places of those values."""
         self.remarks: list[tuple[int, int]] = []
@@ -517,6 +520,14 @@ class Func:
         if self.kind == "entry" and not info.clobber_ur >> LAST_SCRATCH_UR + 1:
             return False
         return not info.exact or info.clobber_ur != 0 or info.clobber_up != 0
+
+    def has_flags(self, mask: int) -> bool:
+        """True if the operation of some instruction has one of these ``Op.flags``."""
+        for b in self.blocks:
+            for inst in b.insts:
+                if inst.op.flags & mask:
+                    return True
+        return False
 
     def insts(self) -> Iterator[Inst]:
         """All instructions in block order."""

@@ -1,11 +1,15 @@
 """Dead code elimination (OriPerformLiveDead, EarlyOriSimpleLiveDead): drop what has no effect and no reader."""
 
+from typing import Final
+
 from orias.isa.op import F_ATOMIC, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
 from orias.isa.operand import FIRST_VREG, K_B, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC, taking_part
 
-_KEEP = F_SIDE | F_TERM
+_KEEP: Final = F_SIDE | F_TERM
+_ASKED: Final = _KEEP | F_FENCE
+"""Flags without which :func:`needed` depends on the results alone."""
 
 
 def needed(inst: Inst) -> bool:
@@ -38,18 +42,26 @@ def eliminate_dead(fn: Func) -> bool:
     defs: list[Inst | None] = [None] * n
     work: list[Inst] = []
     meeting: list[Block] = []
+    several: list[Inst] = []
     # Operand tests are written out here: their calls would cost plain Python more than the work between them.
     for b in fn.blocks:
         for inst in b.insts:
+            may_stay = inst.op.flags & _ASKED != 0
             for d in inst.dst:
                 if d >= FIRST_VREG:
                     defs[d >> PAYLOAD_SHIFT] = inst
-            if inst.op.flags & _KEEP or needed(inst) or (named and _is_named(inst, named)):
+                else:
+                    may_stay = True
+            if len(inst.dst) > 1:
+                several.append(inst)
+            if (may_stay and needed(inst)) or (named and _is_named(inst, named)):
                 work.append(inst)
                 if inst.op is WARPSYNC and not (meeting and meeting[-1] is b):
                     meeting.append(b)
     work += taking_part(meeting)
     marked: set[int] = {i.uid for i in work}
+    # What stays for its only result has a reader of that.
+    several += work
     while work:
         inst = work.pop()
         for s in inst.uses():
@@ -69,7 +81,7 @@ def eliminate_dead(fn: Func) -> bool:
         if len(kept) != len(b.insts):
             b.insts = kept
             changed = True
-    _drop_unread_results(fn, live)
+    _drop_unread_results([i for i in several if i.uid in marked], fn, live)
     return changed
 
 
@@ -80,18 +92,17 @@ def _is_named(inst: Inst, named: dict[int, list[tuple[str, str]]]) -> bool:
     return any(d >= FIRST_VREG and named.get(d >> PAYLOAD_SHIFT) for d in inst.dst)
 
 
-def _drop_unread_results(fn: Func, live: bytearray) -> None:
+def _drop_unread_results(insts: list[Inst], fn: Func, live: bytearray) -> None:
     """Results nobody reads become RZ or PT where the operation has another reason to stay."""
-    for b in fn.blocks:
-        for inst in b.insts:
-            dst = inst.dst
-            for k, d in enumerate(dst):
-                if d >= FIRST_VREG and not live[d >> PAYLOAD_SHIFT] and not fn.names.get(d >> PAYLOAD_SHIFT):
-                    if in_file(d, K_R):
-                        if inst.op.flags & F_ATOMIC:
-                            dst[k] = RZ
-                    elif in_file(d, K_P):
-                        dst[k] = PT
-            if inst.op.flags & F_OPTIONAL_PREDICATES:
-                while len(dst) > 1 and dst[-1] == PT:
-                    dst.pop()
+    for inst in insts:
+        dst = inst.dst
+        for k, d in enumerate(dst):
+            if d >= FIRST_VREG and not live[d >> PAYLOAD_SHIFT] and not fn.names.get(d >> PAYLOAD_SHIFT):
+                if in_file(d, K_R):
+                    if inst.op.flags & F_ATOMIC:
+                        dst[k] = RZ
+                elif in_file(d, K_P):
+                    dst[k] = PT
+        if inst.op.flags & F_OPTIONAL_PREDICATES:
+            while len(dst) > 1 and dst[-1] == PT:
+                dst.pop()

@@ -17,7 +17,7 @@ _SEL: Final = op("SEL")
 
 def fold_guarded_copies(fn: Func) -> bool:
     """Fold what can be folded; True if anything changed."""
-    blocks = [b for b in fn.blocks if any(_may_fold(i) for i in b.insts)]
+    blocks = [b for b in fn.blocks if any(i.op is _SEL or (i.op is OP_COPY and i.guard != PT) for i in b.insts)]
     if not blocks:
         return False
     values = Values(fn)
@@ -44,10 +44,6 @@ def fold_guarded_copies(fn: Func) -> bool:
         if dead:
             b.insts = [i for i in b.insts if i.uid not in dead]
     return changed
-
-
-def _may_fold(inst: Inst) -> bool:
-    return inst.op is _SEL or (inst.op is OP_COPY and inst.guard != PT)
 
 
 def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:

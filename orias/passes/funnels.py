@@ -49,8 +49,11 @@ def join_words(cx: Cx, inst: Inst, a: Opnd, b: Opnd) -> bool:
         else:
             cx.rewrite(inst, _FUNNEL, src)
         return True
-    for left, right in ((cx.absorbable(a), cx.absorbable(b)), (cx.absorbable(b), cx.absorbable(a))):
-        if left is None or right is None or left.op is not _LEFT or right.op is not _RIGHT or left.src[2] != RZ:
+    first, second = cx.absorbable(a), cx.absorbable(b)
+    if first is None or second is None:
+        return False
+    for left, right in ((first, second), (second, first)):
+        if left.op is not _LEFT or right.op is not _RIGHT or left.src[2] != RZ:
             continue
         k, m = constant_of(left.src[1]), constant_of(right.src[1])
         x, y = left.src[0], right.src[2]

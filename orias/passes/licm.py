@@ -164,12 +164,13 @@ def _invariant(inst: Inst, local: set[int], constants: bool) -> bool:
         return False
     if op is OP_COPY and not (is_const(inst.src[0]) or (constants and is_imm(inst.src[0]))):
         return False
+    # What most often keeps one in the loop is asked first.
+    for s in inst.src:
+        if vreg(s) in local and is_reg(s):
+            return False
     # There are seven predicates; one held through a loop soon costs more than its compare.
     if any(in_file(d, K_P) and is_vreg(d) for d in inst.dst):
         return False
     if not portable(inst):
         return False
-    for s in inst.src:
-        if is_reg(s) and vreg(s) in local:
-            return False
     return all(not is_physical(d) for d in inst.dst)

@@ -96,7 +96,10 @@ def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCou
         born = use_mask(inst) & ~live
         live |= born
         if gone or born:
-            now += words.count(born) - words.count(gone)
+            if born:
+                now += words.count(born)
+            if gone:
+                now -= words.count(gone)
             top = max(top, now)
     return top
 

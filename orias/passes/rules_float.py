@@ -84,10 +84,10 @@ def _fused(cx: Cx, inst: Inst) -> None:
 
 def _sign_of(cx: Cx, o: Opnd, double: bool) -> Opnd | None:
     """``x`` with the sign flags that make it equal to `o`, if `o` is only a negation or absolute value of it."""
-    if o & INV or has_lane(o) or has_suffix(o):
-        return None
     d = cx.definition(o)
     if d is None or d.op.name != ("DADD" if double else "FADD") or len(d.src) != 2:
+        return None
+    if o & INV or has_lane(o) or has_suffix(o):
         return None
     x, z = d.src
     if not is_zero_reg(x) and is_zero_reg(z) and z & NEG and x & (NEG | ABS):
@@ -106,12 +106,15 @@ def _sign_of(cx: Cx, o: Opnd, double: bool) -> Opnd | None:
 def _take_signs(cx: Cx, inst: Inst, count: int) -> None:
     """Sources that are -x or |x| of something become flags (FMUL and FFMA take no absolute value)."""
     allow_abs = inst.op.flags & F_ABSOLUTE != 0
-    src = list(inst.src)
-    for k in range(min(count, len(src))):
-        n = _sign_of(cx, src[k], inst.op.base[0] == "D")
-        if n is not None and (allow_abs or not n & ABS):
+    double = inst.op.base[0] == "D"
+    src: list[Opnd] | None = None
+    for k, o in enumerate(inst.src[:count]):
+        n = _sign_of(cx, o, double)
+        if n is not None and n != o and (allow_abs or not n & ABS):
+            if src is None:
+                src = list(inst.src)
             src[k] = n
-    if src != inst.src:
+    if src is not None:
         cx.rewrite(inst, inst.op, src)
 
 

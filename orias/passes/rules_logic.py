@@ -24,6 +24,7 @@ _LOP3: Final = op("LOP3.LUT")
 _EXTENDED: Final = {0x9910: 0x7FFF, 0x8880: 0x7F, 0x7710: 0xFFFF, 0x7770: 0xFF, 0x4410: 0xFFFF, 0x4440: 0xFF}
 """PRMT selector that extends the low half or byte, with its sign or with zeros -> largest value that it leaves as it is."""
 _MASK32: Final = 0xFFFFFFFF
+_AND: Final = 0xC0
 _JOINING: Final = (0xFC, 0x3C)
 """a | b and a ^ b."""
 
@@ -34,12 +35,12 @@ def _foldable(inst: Inst | None) -> bool:
         and inst.op is _LOP3
         and len(inst.dst) == 1
         and inst.src[4] == NOT_PT
-        and not any(has_modifiers(s) for s in inst.src[:3])
+        and not has_modifiers(inst.src[0] | inst.src[1] | inst.src[2])
     )
 
 
 def _lop3(cx: Cx, inst: Inst) -> None:
-    if not _foldable(inst) or constant_of(inst.src[3]) is None:
+    if constant_of(inst.src[3]) is None:
         return
     for _ in range(4):
         if inst.op is not _LOP3 or not _step(cx, inst):
@@ -126,7 +127,7 @@ def _compose_constants(
 def _reduce(cx: Cx, inst: Inst, inputs: list[Opnd], lut: int) -> bool:
     """Constants, repeated inputs, and functions of fewer inputs."""
     values = [constant_of(o) for o in inputs]
-    if all(v is not None or not depends_on(lut, k) for k, v in enumerate(values)):
+    if not [k for k, v in enumerate(values) if v is None and depends_on(lut, k)]:
         a, b, c = (v or 0 for v in values)
         cx.to_copy(inst, imm(lop3(a, b, c, lut)))
         return True
@@ -170,6 +171,8 @@ def _canonical(inputs: list[Opnd], lut: int) -> tuple[list[Opnd], int] | None:
     ranks = [rank(o) for o in inputs]
     if ranks.count(0) == 2 and ranks.count(1) == 1:
         wanted = [ranks.index(0), ranks.index(1), 2 if ranks[2] == 0 else ranks.index(0, ranks.index(0) + 1)]
+    elif ranks[0] <= ranks[1] <= ranks[2]:
+        return None
     else:
         wanted = sorted(range(3), key=lambda k: (ranks[k], k))
     if wanted == [0, 1, 2]:
@@ -211,30 +214,27 @@ def _zero_extended(cx: Cx, inst: Inst, a: Opnd, loads: tuple[str, ...]) -> None:
         cx.to_copy(inst, a)
 
 
-def _mask_of_load(cx: Cx, inst: Inst) -> bool:
+def _mask_of_load(cx: Cx, inst: Inst, mask: int) -> bool:
     """x & 0xff of an unsigned byte load, x & 0xffff of an unsigned half load."""
-    if not _foldable(inst) or imm_value(inst.src[3]) != 0xC0:
-        return False
-    mask = constant_of(inst.src[1])
     if mask not in (0xFF, 0xFFFF):
         return False
     _zero_extended(cx, inst, inst.src[0], ("U8",) if mask == 0xFF else ("U8", "U16"))
     return inst.op is not _LOP3
 
 
-def _mask_of_zeros(cx: Cx, inst: Inst) -> bool:
+def _mask_of_zeros(cx: Cx, inst: Inst, mask: int) -> bool:
     """x & m where the bits of m are 0 in x: the bytes that a copy of all or nothing leaves out."""
-    if not _foldable(inst) or imm_value(inst.src[3]) != 0xC0:
-        return False
-    mask = constant_of(inst.src[1])
-    if mask is None or mask >> trailing_zeros(cx.values.defs, inst.src[0]):
+    if mask >> trailing_zeros(cx.values.defs, inst.src[0]):
         return False
     cx.to_copy(inst, imm(0))
     return True
 
 
 def _logic(cx: Cx, inst: Inst) -> None:
-    if not _mask_of_load(cx, inst) and not _mask_of_zeros(cx, inst):
+    if not _foldable(inst):
+        return
+    mask = constant_of(inst.src[1]) if imm_value(inst.src[3]) == _AND else None
+    if mask is None or not (_mask_of_load(cx, inst, mask) or _mask_of_zeros(cx, inst, mask)):
         _lop3(cx, inst)
 
 

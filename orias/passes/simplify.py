@@ -84,19 +84,17 @@ class Cx:
 
         Physical sources (arguments, call results) make an instruction opaque: their value belongs to one place.
         """
-        d = self.values.definition(o)
-        if d is None or d.guard != PT:
+        if o < FIRST_VREG or o & KIND_MASK > K_B:
             return None
-        return d
+        d = self.values.defs[o >> PAYLOAD_SHIFT]
+        return d if d is not None and d.guard == PT else None
 
     def absorbable(self, o: Opnd) -> Inst | None:
         """As :meth:`definition`, if `o` is the only use, so that taking the definition into the user saves it."""
-        if has_lane(o):
+        if o < FIRST_VREG or o & LANE_MASK or o & KIND_MASK > K_B or self.values.uses[o >> PAYLOAD_SHIFT] != 1:
             return None
-        d = self.definition(o)
-        if d is None or self.values.uses[vreg(o)] != 1:
-            return None
-        return d if portable(d) else None
+        d = self.values.defs[o >> PAYLOAD_SHIFT]
+        return d if d is not None and d.guard == PT and portable(d) else None
 
     def rewrite(self, inst: Inst, op_: Op, src: list[Opnd]) -> None:
         """Replace operation and sources of an instruction."""

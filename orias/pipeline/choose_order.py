@@ -11,6 +11,7 @@ from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func, Inst
 from orias.schedule.list import (
     Order,
+    PieceOrders,
     Plan,
     Reach,
     most_live_words,
@@ -52,7 +53,7 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
 class _Orders:
     """The orders that plans give one function, each found once."""
 
-    __slots__ = ("fn", "found", "given", "lv", "options")
+    __slots__ = ("fn", "found", "given", "lv", "options", "pieces")
 
     def __init__(self, fn: Func, options: Options, lv: Liveness) -> None:
         self.fn: Final[Func] = fn
@@ -62,6 +63,8 @@ class _Orders:
         """The instructions of the blocks as given, of which :meth:`order` has indices."""
         self.found: Final[list[tuple[bool, Reach, Order]]] = []
         """Whether an order started from one for few registers, the limits on live words that give it, and the order."""
+        self.pieces: Final[dict[bool, list[list[PieceOrders]]]] = {}
+        """The pieces of the blocks, in the order for few registers (True) and as given."""
 
     def restore(self) -> None:
         """Give the function its order as given."""
@@ -76,7 +79,7 @@ class _Orders:
                 return order
         for b in self.fn.blocks:
             b.insts = list(b.insts)
-        reach = pre_ra(self.fn, self.options, way, self.lv)
+        reach = pre_ra(self.fn, self.options, way, self.lv, self.pieces.setdefault(way.sink, []))
         order = order_of(self.given, self.fn)
         self.restore()
         self.found.append((way.sink, reach, order))

@@ -11,6 +11,7 @@ from typing import Final, final
 
 from orias.diag import Unsupported
 from orias.isa.gmma_forms import ACCUMULATOR_ALIGN, FIRST_REGISTER
+from orias.isa.op import F_WGMMA
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     FIRST_VREG,
@@ -59,6 +60,19 @@ class Move:
 
 
 @final
+class _Copying:
+    """An instruction that copies registers, its moves, and the weight of each."""
+
+    __slots__ = ("inst", "moves", "point", "weight")
+
+    def __init__(self, point: int, inst: Inst, weight: int, moves: list[Move]) -> None:
+        self.point: Final[int] = point
+        self.inst: Final[Inst] = inst
+        self.weight: Final[int] = weight
+        self.moves: Final[list[Move]] = moves
+
+
+@final
 class Cls:
     """A class of virtual registers.
 
@@ -96,19 +110,19 @@ class Classes:
 
     __slots__ = ("copies", "defs", "heads", "listed", "of", "place", "rg", "value")
 
-    def __init__(self, rg: Ranges) -> None:
+    def __init__(self, rg: Ranges, copying: list[_Copying]) -> None:
         self.rg: Final[Ranges] = rg
         n = len(rg.fn.vkind)
         self.of: list[Cls | None] = [None] * n
         self.place: list[int] = [0] * n
-        self.value: Final[list[int]] = _values(rg)
+        self.value: Final[list[int]] = _values(rg, copying)
         self.copies: Final[dict[int, dict[int, int]]] = {}
         """For each word: point -> the word that it is a copy of from that point on."""
         self.defs: Final[dict[int, list[int]]] = {}
         """Ascending points at which the words in ``copies``, sources included, are written."""
         self.heads: Final[list[int]] = [p for p, inst in enumerate(rg.insts) if inst is None]
         """Ascending points of the heads of blocks."""
-        self._find_copies()
+        self._find_copies(copying)
         self.listed: list[Cls] | None = None
         """Cached result of :meth:`all`, until classes are joined."""
 
@@ -134,20 +148,20 @@ class Classes:
             self.of[v] = c
         return c
 
-    def _find_copies(self) -> None:
+    def _find_copies(self, copying: list[_Copying]) -> None:
         """Find copies into words with several definitions (:func:`_values` handles words with one definition)."""
         rg = self.rg
         wanted: set[int] = set()
-        for point, inst in enumerate(rg.insts):
-            if inst is None or inst.guard != PT or (inst.op is not OP_COPY and inst.op is not OP_PCOPY):
+        for x in copying:
+            if x.inst.guard != PT or x.inst.op is OP_PACK:
                 continue
-            for m in moves_of(rg, inst, 0):
+            for m in x.moves:
                 if rg.fn.vkind[m.dst] != rg.fn.vkind[m.src]:
                     continue
                 for k in range(m.count):
                     d, s = rg.wbase[m.dst] + m.dword + k, rg.wbase[m.src] + m.sword + k
                     if self.value[d] != self.value[s]:
-                        self.copies.setdefault(d, {})[point] = s
+                        self.copies.setdefault(d, {})[x.point] = s
                         wanted.add(d)
                         wanted.add(s)
         if not wanted:
@@ -329,7 +343,7 @@ def _union(x: list[Seg], y: list[Seg]) -> list[Seg]:
     return merged
 
 
-def _values(rg: Ranges) -> list[int]:
+def _values(rg: Ranges, copying: list[_Copying]) -> list[int]:
     """The value number of each word: its own, or that of the word it copies if both have a single definition."""
     fn = rg.fn
     total = rg.wbase[-1]
@@ -342,24 +356,41 @@ def _values(rg: Ranges) -> list[int]:
                     v = o >> PAYLOAD_SHIFT
                     if defs[v] < 2:
                         defs[v] += 1
-    for b in rg.order:
-        for inst in b.insts:
-            if inst.op is not OP_COPY and inst.op is not OP_PACK and inst.op is not OP_PCOPY:
-                continue
-            if inst.guard != PT:
-                # If the guard is false, the result is not the source.
-                continue
-            for m in moves_of(rg, inst, 0):
-                if defs[m.dst] == 1 and defs[m.src] == 1 and fn.vkind[m.dst] == fn.vkind[m.src]:
-                    for k in range(m.count):
-                        # In reverse postorder the value of the source is known, unless the copy is in a cycle.
-                        value[rg.wbase[m.dst] + m.dword + k] = value[rg.wbase[m.src] + m.sword + k]
+    for x in copying:
+        if x.inst.guard != PT:
+            # If the guard is false, the result is not the source.
+            continue
+        for m in x.moves:
+            if defs[m.dst] == 1 and defs[m.src] == 1 and fn.vkind[m.dst] == fn.vkind[m.src]:
+                for k in range(m.count):
+                    # In reverse postorder the value of the source is known, unless the copy is in a cycle.
+                    value[rg.wbase[m.dst] + m.dword + k] = value[rg.wbase[m.src] + m.sword + k]
     return value
 
 
 def _plain_copy(o: Opnd) -> bool:
     """True for a virtual register operand without flags or suffix: a source that a move does not change."""
     return is_vreg(o) and not has_modifiers(o)
+
+
+def _copying(rg: Ranges) -> list[_Copying]:
+    """Copies, parallel copies and packs, in the order of their points."""
+    ties = first_results(rg.fn)
+    bits = rg.fn.knobs.loop_weight_bits
+    out: list[_Copying] = []
+    for point, inst in enumerate(rg.insts):
+        if inst is None:
+            continue
+        o = inst.op
+        if o is not OP_COPY and o is not OP_PACK and o is not OP_PCOPY:
+            continue
+        weight = 4 << min(bits * rg.depth[point], 30)
+        if o is OP_PACK:
+            weight -= 1
+        elif o is OP_PCOPY and inst.dst and inst.dst[0] in ties:
+            weight = _TIE_WEIGHT
+        out.append(_Copying(point, inst, weight, moves_of(rg, inst, weight)))
+    return out
 
 
 def moves_of(rg: Ranges, inst: Inst, weight: int) -> list[Move]:
@@ -400,34 +431,22 @@ def part_words(vwidth: bytearray, s: Opnd) -> int:
 
 def coalesce(rg: Ranges) -> Classes:
     """Build the classes: moves in the deepest loops are coalesced first, parallel copies (phis) and ties before packs."""
-    classes = Classes(rg)
+    copying = _copying(rg)
+    classes = Classes(rg, copying)
     moves: list[Move] = []
     pins: list[tuple[int, int, int, int]] = []
-    ties = first_results(rg.fn)
-    bits = rg.fn.knobs.loop_weight_bits
+    nth = 0
     for point, inst in enumerate(rg.insts):
         if inst is None:
             continue
-        o = inst.op
-        for x in vectors(inst):
-            c = classes.cls(vreg(x))
-            c.least = max(c.least, FIRST_REGISTER - classes.place[vreg(x)])
-        for d, k in neighbours(inst):
-            first = vreg(inst.dst[0])
-            classes.cls(first).mod = ACCUMULATOR_ALIGN
-            if not classes.join(Move(vreg(d), 0, first, k, 1, _TIE_WEIGHT), _ANY_SPAN):
-                raise Unsupported(f"results of {o.name} cannot be neighbours", inst.loc)
+        if inst.op.flags & F_WGMMA:
+            _place_vectors(classes, inst)
         if inst.old != K_NONE and inst.old != result(inst):
             moves.append(_tie_move(rg, inst))
-        if o is not OP_COPY and o is not OP_PACK and o is not OP_PCOPY:
-            continue
-        weight = 4 << min(bits * rg.depth[point], 30)
-        if o is OP_PACK:
-            weight -= 1
-        elif o is OP_PCOPY and inst.dst and inst.dst[0] in ties:
-            weight = _TIE_WEIGHT
-        moves.extend(moves_of(rg, inst, weight))
-        _pins(rg, inst, weight, pins)
+        if nth < len(copying) and copying[nth].point == point:
+            moves.extend(copying[nth].moves)
+            _pins(rg, inst, copying[nth].weight, pins)
+            nth += 1
     moves.sort(key=_weight)
     for m in moves:
         classes.join(m, rg.fn.knobs.reg_alloc_coalesce_max_words)
@@ -435,6 +454,18 @@ def coalesce(rg: Ranges) -> Classes:
         c = classes.cls(v)
         c.pinned.append((reg - (classes.place[v] + place), weight))
     return classes
+
+
+def _place_vectors(classes: Classes, inst: Inst) -> None:
+    """Keep the vectors of a warpgroup operation out of the lowest registers, and the parts of its result together."""
+    for x in vectors(inst):
+        c = classes.cls(vreg(x))
+        c.least = max(c.least, FIRST_REGISTER - classes.place[vreg(x)])
+    for d, k in neighbours(inst):
+        first = vreg(inst.dst[0])
+        classes.cls(first).mod = ACCUMULATOR_ALIGN
+        if not classes.join(Move(vreg(d), 0, first, k, 1, _TIE_WEIGHT), _ANY_SPAN):
+            raise Unsupported(f"results of {inst.op.name} cannot be neighbours", inst.loc)
 
 
 def _tie_move(rg: Ranges, inst: Inst) -> Move:

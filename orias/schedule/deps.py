@@ -169,11 +169,13 @@ class _Access:
 class _Definition:
     """A definition of a register, on which later reads and writes may depend."""
 
-    __slots__ = ("distance", "node", "word")
+    __slots__ = ("distance", "late", "node", "word")
 
-    def __init__(self, node: int, word: int) -> None:
+    def __init__(self, node: int, word: int, late: int) -> None:
         self.node: int = node
         self.word: int = word
+        self.late: int = late
+        """Least number of cycles until it can be read, whatever reads it; -1 if that depends on the reader."""
         self.distance: int = 0
         """Least number of cycles until the latest definition of the register."""
 
@@ -256,7 +258,7 @@ class _Builder:
             for r in reads:
                 reg, slot = r >> 8, r & 255
                 for d in self.defs.get(reg, ()):
-                    cycles = self._raw(self.g.insts[d.node], d.word, inst, reg, slot) - distance
+                    cycles = self._raw(d, inst, reg, slot) - distance
                     if cycles > self.g.tails[d.node]:
                         self.g.tails[d.node] = cycles
             for w in writes:
@@ -278,17 +280,22 @@ class _Builder:
         for r in reads:
             reg, slot = r >> 8, r & 255
             for d in self.defs.get(reg, ()):
-                g.edge(d.node, n, self._raw(g.insts[d.node], d.word, inst, reg, slot))
-            self.uses.setdefault(reg, []).append((n, slot))
+                g.edge(d.node, n, d.late if d.late >= 0 else self._raw(d, inst, reg, slot))
+            uses = self.uses.get(reg)
+            if uses is None:
+                self.uses[reg] = [(n, slot)]
+            else:
+                uses.append((n, slot))
         for w in writes:
             reg = w >> 8
             for m, slot in self.uses.get(reg, ()):
                 g.edge(m, n, self._war(g.insts[m], g.insts[n], slot))
             for d in self.defs.get(reg, ()):
                 g.edge(d.node, n, self._waw(g.insts[d.node], inst, reg))
+        late = self._late(inst.op) if writes else -1
         for w in writes:
             reg = w >> 8
-            new = _Definition(n, w >> 4 & 15)
+            new = _Definition(n, w >> 4 & 15, late)
             older = self.defs.get(reg)
             if inst.guard == PT or self.virtual:
                 self.defs[reg] = [new]
@@ -321,25 +328,30 @@ class _Builder:
         for d in older:
             d.distance = max(d.distance + step, g.succs[d.node].get(n, 0))
             op = g.insts[d.node].op
-            longest = estimate(op, self.g.other_latency) if self.lat.barriers(op) & NEEDS_WRITE else _LONGEST_FIXED
+            longest = _LONGEST_FIXED if d.late < 0 or op.flags & F_PSEUDO else d.late
             if d.distance < longest:
                 near.append(d)
         return near
 
-    def _raw(self, p: Inst, word: int, c: Inst, reg: int, slot: int) -> int:
-        if p.op.flags & F_PSEUDO or c.op.flags & F_PSEUDO:
-            if not p.op.flags & F_PSEUDO and self.lat.barriers(p.op) & NEEDS_WRITE:
-                return estimate(p.op, self.g.other_latency)
-            return self.fn.knobs.sched_pseudo_latency if not p.op.flags & F_PSEUDO else max(1, p.op.estimate)
-        if self.lat.barriers(p.op) & NEEDS_WRITE:
-            return estimate(p.op, self.g.other_latency)
+    def _late(self, op: Op) -> int:
+        """:attr:`_Definition.late` of the results of an operation."""
+        if op.flags & F_PSEUDO:
+            return max(1, op.estimate)
+        return estimate(op, self.g.other_latency) if self.lat.barriers(op) & NEEDS_WRITE else -1
+
+    def _raw(self, d: _Definition, c: Inst, reg: int, slot: int) -> int:
+        if d.late >= 0:
+            return d.late
+        if c.op.flags & F_PSEUDO:
+            return self.fn.knobs.sched_pseudo_latency
+        p = self.g.insts[d.node]
         if self.virtual:
             kind = self.fn.vkind[reg]
             unit = (0, 0, 256, 512, 520, 528)[kind]
             chain = len(c.src) > 2 and reg_id(c.src[2]) == reg and p.op is c.op
             guard = c.guard != PT and reg_id(c.guard) == reg
             return self.lat.raw(p.op, 1 if kind == K_R else 0, c.op, unit, SLOT_GUARD if guard else 0, chain)
-        return self.lat.raw(p.op, word, c.op, reg, slot, slot == 2 and p.op is c.op)
+        return self.lat.raw(p.op, d.word, c.op, reg, slot, slot == 2 and p.op is c.op)
 
     def _war(self, p: Inst, c: Inst, slot: int) -> int:
         if self.virtual or p.op.flags & F_PSEUDO:

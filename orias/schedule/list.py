@@ -58,6 +58,11 @@ class Reach:
         """True if a limit gives the order for which this was found."""
         return self.least <= limit < self.above
 
+    def narrow(self, other: "Reach") -> None:
+        """Keep the limits that give another order too."""
+        self.least = max(self.least, other.least)
+        self.above = min(self.above, other.above)
+
 
 def order_of(before: list[list[Inst]], fn: Func) -> Order:
     """The order of a function whose blocks had their instructions as in `before`."""
@@ -81,12 +86,14 @@ def word_limit(fn: Func, plan: Plan) -> int:
 
 
 def schedule_virtual(
-    fn: Func, register_usage: int = 5, plan: Plan | None = None, known: Liveness | None = None
-) -> Reach:
+    fn: Func, register_usage: int = 5, plan: Plan | None = None, known: Liveness | None = None,
+    pieces: "list[list[PieceOrders]] | None" = None,
+) -> Reach:  # fmt: skip
     """Reorder a function before register allocation (SSA or not); returns the limits that would give the same order.
 
     `register_usage` 0..10: how many registers may be used to hide latency (``-regUsageLevel``; 5 is the default).
     `plan`: one of :func:`plans`; by default the first.  `known`: the function's liveness, which no order changes.
+    `pieces`: those of the blocks in the order from which the plan starts, to be added where there are none yet.
     """
     lat = latency(fn.target.latency_class)
     lv = liveness(fn) if known is None else known
@@ -100,18 +107,35 @@ def schedule_virtual(
     reach = Reach()
     facts = _Facts(fn, lv)
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
-    for b in fn.blocks:
+    for k, b in enumerate(fn.blocks):
         arrivals.enter(b)
-        whole = is_whole(fn, b)
-        pieces = _pieces(b, True)
-        after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
-        for first, last in pieces:
-            piece = b.insts[first:last]
-            following = _following(fn, b, last)
-            order = _Virtual(fn, b, piece, following, after[last], limit, lat, whole, facts).run(arrivals, reach)
-            b.insts[first:last] = [piece[k] for k in order]
+        if pieces is None or k == len(pieces):
+            parts = _virtual_pieces(fn, b, lat, facts, lv.live_out[b.id])
+            if pieces is not None:
+                pieces.append(parts)
+        else:
+            parts = pieces[k]
+        for piece in parts:
+            order = piece.order(limit, arrivals, reach)
+            b.insts[piece.first : piece.first + len(order)] = [piece.insts[i] for i in order]
         arrivals.leave(b)
     return reach
+
+
+def _virtual_pieces(fn: Func, b: Block, lat: Latency, facts: "_Facts", live: int) -> "list[PieceOrders]":
+    """The pieces of a block before allocation; `live`: the registers live at its end."""
+    whole = is_whole(fn, b)
+    places = _pieces(b, True)
+    after = _live_at(b, {last for _, last in places}, live)
+    return [
+        PieceOrders(
+            first,
+            _Virtual(
+                _Body(fn, b, b.insts[first:last], _following(fn, b, last), after[last], lat, whole, facts), lat, facts
+            ),
+        )
+        for first, last in places
+    ]
 
 
 def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> list[Plan]:
@@ -200,10 +224,10 @@ def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency, facts: "_Facts") -> No
     pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 2]
     after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
     for first, last in pieces:
-        node = _Virtual(fn, b, b.insts[first:last], [], after[last], 0, lat, whole, facts)
-        reads = [[s for s, _ in x.reads] for x in node.nodes]
-        writes = [x.writes for x in node.nodes]
-        order = few_registers(Piece(fn, node.graph, reads, writes, after[last]))
+        body = _Body(fn, b, b.insts[first:last], [], after[last], lat, whole, facts)
+        reads = [[s for s, _ in x.reads] for x in body.nodes]
+        writes = [x.writes for x in body.nodes]
+        order = few_registers(Piece(fn, body.graph, reads, writes, after[last]))
         b.insts[first:last] = [b.insts[first + k] for k in order]
 
 
@@ -494,56 +518,24 @@ class _Facts:
 
 
 @final
-class _Virtual:
-    """The scheduler of one piece before allocation, which also limits register pressure."""
+class _Body:
+    """The instructions of a piece before allocation, what they read and write, and how they depend on each other."""
 
-    __slots__ = (
-        "fn",
-        "graph",
-        "lat",
-        "left",
-        "limit",
-        "live_p",
-        "live_r",
-        "need",
-        "needed_after",
-        "nodes",
-        "placed",
-        "present",
-        "users",
-    )
+    __slots__ = ("fn", "graph", "needed_after", "nodes", "users")
 
     def __init__(
-        self, fn: Func, b: Block, piece: list[Inst], following: list[Inst], live_after: int, limit: int, lat: Latency,
-        whole: bool, facts: _Facts,
+        self, fn: Func, b: Block, piece: list[Inst], following: list[Inst], live_after: int, lat: Latency, whole: bool,
+        facts: _Facts,
     ) -> None:  # fmt: skip
-        self.fn: Func = fn
-        self.lat: Latency = lat
-        self.limit: int = limit
-        self.graph: Graph = build(piece, following, fn, lat, True, whole)
-        self.nodes: list[_Node] = [_Node(fn, inst) for inst in piece]
-        self.needed_after: int = live_after
-        self.left: dict[int, int] = {}
-        """Number of reads of each register that are not placed yet."""
-        live = live_after
-        for node in reversed(self.nodes):
-            for d in node.writes:
-                live &= ~(1 << d)
-            for s, count in node.reads:
-                live |= 1 << s
-                self.left[s] = self.left.get(s, 0) + count
-        self.live_r: int = facts.words.count(live)
-        self.live_p: int = facts.predicates.count(live)
-        self.present: set[int] = set()
-        """Registers that placed instructions have defined."""
-        self.users: dict[int, list[int]] = {}
-        """Readers of each register in the piece; the last one in the list is not placed yet."""
+        self.fn: Final[Func] = fn
+        self.graph: Final[Graph] = build(piece, following, fn, lat, True, whole)
+        self.nodes: Final[list[_Node]] = [_Node(fn, inst) for inst in piece]
+        self.needed_after: Final[int] = live_after
+        self.users: Final[dict[int, list[int]]] = {}
+        """Readers of each register in the piece."""
         for k, node in enumerate(self.nodes):
             for s, _ in node.reads:
                 self.users.setdefault(s, []).append(k)
-        self.need: list[int] = self._need(facts.words)
-        """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
-        self.placed: bytearray = bytearray(len(piece))
         self._keep_coalescing(b, piece, facts.meetings)
 
     def _keep_coalescing(self, b: Block, piece: list[Inst], meetings: _Meetings) -> None:
@@ -604,6 +596,90 @@ class _Virtual:
                 if first < at + count and at < first + words:
                     return True
         return False
+
+
+@final
+class _Virtual:
+    """The scheduler of one piece before allocation, which also limits register pressure."""
+
+    __slots__ = (
+        "fn",
+        "graph",
+        "height",
+        "intervals",
+        "keys",
+        "lat",
+        "leads",
+        "left",
+        "limit",
+        "live_p",
+        "live_r",
+        "need",
+        "needed_after",
+        "nodes",
+        "placed",
+        "present",
+        "reads",
+        "start_left",
+        "start_live_p",
+        "start_live_r",
+        "start_need",
+        "unread",
+        "users",
+        "writes",
+    )
+
+    def __init__(self, body: _Body, lat: Latency, facts: _Facts) -> None:
+        fn = body.fn
+        graph = body.graph
+        self.fn: Final[Func] = fn
+        self.lat: Final[Latency] = lat
+        self.graph: Final[Graph] = graph
+        self.nodes: Final[list[_Node]] = body.nodes
+        self.users: Final[dict[int, list[int]]] = body.users
+        self.needed_after: Final[int] = body.needed_after
+        self.start_left: Final[dict[int, int]] = {}
+        """Number of reads of each register in the piece."""
+        live = body.needed_after
+        for node in reversed(self.nodes):
+            for d in node.writes:
+                live &= ~(1 << d)
+            for s, count in node.reads:
+                live |= 1 << s
+                self.start_left[s] = self.start_left.get(s, 0) + count
+        self.start_live_r: Final[int] = facts.words.count(live)
+        self.start_live_p: Final[int] = facts.predicates.count(live)
+        self.start_need: Final[list[int]] = self._need(facts.words)
+        """Words of R registers live before each instruction in the order as given."""
+        self.height: Final[list[int]] = graph.heights()
+        self.leads: Final[bytearray] = _leads(graph)[0]
+        self.keys: Final[list[str]] = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
+        self.intervals: Final[list[int]] = [0 if i.op.flags & F_PSEUDO else lat.interval(i.op) for i in graph.insts]
+        self.reads: Final[list[list[int]]] = [[s for s, _ in node.reads] for node in self.nodes]
+        self.writes: Final[list[list[int]]] = [node.writes for node in self.nodes]
+        self.limit: int = 0
+        self.left: dict[int, int] = {}
+        """Number of reads of each register that are not placed yet."""
+        self.live_r: int = 0
+        self.live_p: int = 0
+        self.present: set[int] = set()
+        """Registers that placed instructions have defined."""
+        self.unread: dict[int, int] = {}
+        """Register -> index in ``users`` of its last reader that is not placed yet; the last of all if there is none here."""
+        self.need: list[int] = []
+        """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
+        self.placed: bytearray = bytearray()
+
+    def _restart(self, limit: int) -> None:
+        """Nothing is placed; `limit`: live words."""
+        self.limit = limit
+        self.left = dict(self.start_left)
+        self.live_r = self.start_live_r
+        self.live_p = self.start_live_p
+        self.present = set()
+        self.unread = {}
+        self.need = list(self.start_need)
+        self.placed = bytearray(len(self.nodes))
 
     def _delta(self, k: int) -> tuple[int, int]:
         """Change of the live (R, P) registers if an instruction is placed."""
@@ -666,12 +742,14 @@ class _Virtual:
         for s, count in node.reads:
             self.left[s] -= count
             users = self.users[s]
-            if users[-1] != k or self.needed_after >> s & 1:
+            at = self.unread.get(s, len(users) - 1)
+            if users[at] != k or self.needed_after >> s & 1:
                 continue
-            while users and self.placed[users[-1]]:
-                users.pop()
+            while at >= 0 and self.placed[users[at]]:
+                at -= 1
+            self.unread[s] = at
             if k > first and fn.vkind[s] == K_R:
-                for i in range(users[-1] + 1 if users else first, k):
+                for i in range(users[at] + 1 if at >= 0 else first, k):
                     need[i] -= fn.vwidth[s]
         self.present.update(node.writes)
 
@@ -708,22 +786,20 @@ class _Virtual:
         # If nothing fits, take the first: the present order is known to stay within its registers.
         return first if best < 0 else best
 
-    def run(self, arrivals: Arrivals, reach: Reach) -> list[int]:
-        """The new order, as indices into the piece; `reach` is narrowed to the limits that give the same."""
+    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> list[int]:
+        """The order under a limit on live words, as indices into the piece; `reach` is narrowed to the limits that give the same."""
+        self._restart(limit)
         graph, lat = self.graph, self.lat
+        height, keys, leads = self.height, self.keys, self.leads
+        reads, writes = self.reads, self.writes
         n = len(graph.insts)
-        height = graph.heights()
         waiting = list(graph.preds)
         ready = [k for k in range(n) if waiting[k] == 0]
-        reads = [[s for s, _ in node.reads] for node in self.nodes]
-        writes = [node.writes for node in self.nodes]
         earliest = _first_cycles(arrivals, reads, writes)
         at_cycle = [0] * n
         pipe_free: dict[str, int] = {}
-        keys = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
         out: list[int] = []
         window, ahead = self.fn.knobs.sched_ready_window, self.fn.knobs.sched_move_up_limit
-        leads, _ = _leads(graph)
         held = self.fn.knobs.sched_held_cycles
         now = 0
         while ready:
@@ -745,7 +821,7 @@ class _Virtual:
             out.append(best)
             self._place(best, first)
             if keys[best]:
-                pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
+                pipe_free[keys[best]] = now + self.intervals[best]
             for s, cycles in graph.succs[best].items():
                 earliest[s] = max(earliest[s], now + cycles)
                 waiting[s] -= 1
@@ -754,3 +830,43 @@ class _Virtual:
             now += 1
         _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
         return out
+
+
+@final
+class _Found:
+    """An order of a piece: what was under way when it began and when it had ended, and the limits on live words that give it."""
+
+    __slots__ = ("after", "before", "order", "reach")
+
+    def __init__(self, before: dict[int, int], after: dict[int, int], reach: Reach, order: list[int]) -> None:
+        self.before: Final[dict[int, int]] = before
+        self.after: Final[dict[int, int]] = after
+        self.reach: Final[Reach] = reach
+        self.order: Final[list[int]] = order
+
+
+@final
+class PieceOrders:
+    """A piece of a block before allocation, from instruction ``first`` on, and the orders that it had so far."""
+
+    __slots__ = ("_found", "_scheduler", "first", "insts")
+
+    def __init__(self, first: int, scheduler: _Virtual) -> None:
+        self.first: Final[int] = first
+        self.insts: Final[list[Inst]] = scheduler.graph.insts
+        self._scheduler: Final[_Virtual] = scheduler
+        self._found: Final[list[_Found]] = []
+
+    def order(self, limit: int, arrivals: Arrivals, reach: Reach) -> list[int]:
+        """The order under a limit on live words, as indices into ``insts``; `reach` is narrowed to the limits that give the same."""
+        found = next((x for x in self._found if x.reach.holds(limit) and x.before == arrivals.now), None)
+        if found is None:
+            before = arrivals.now
+            own = Reach()
+            order = self._scheduler.run(limit, arrivals, own)
+            found = _Found(before, arrivals.now, own, order)
+            self._found.append(found)
+        else:
+            arrivals.now = found.after
+        reach.narrow(found.reach)
+        return found.order

@@ -7,7 +7,7 @@ from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
 from orias.schedule.joined_words import expand_joined
 from orias.schedule.late_arrivals import arrive_late
-from orias.schedule.list import Plan, Reach, schedule_physical, schedule_virtual
+from orias.schedule.list import PieceOrders, Plan, Reach, schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
@@ -17,14 +17,17 @@ from orias.schedule.texture_quads import expand_quads, settle
 from orias.schedule.zero_moves import clear_once
 
 
-def pre_ra(fn: Func, options: Options, plan: Plan | None = None, known: Liveness | None = None) -> Reach:
+def pre_ra(
+    fn: Func, options: Options, plan: Plan | None = None, known: Liveness | None = None,
+    pieces: list[list[PieceOrders]] | None = None,
+) -> Reach:  # fmt: skip
     """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``.
 
-    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.  `known`: the function's liveness.
-    Returns the limits on live words that give the same order.
+    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.  `known` and `pieces`: see
+    :func:`orias.schedule.list.schedule_virtual`.  Returns the limits on live words that give the same order.
     """
     if options.opt_level > 0 and not options.serial:
-        return schedule_virtual(fn, options.register_usage, plan, known)
+        return schedule_virtual(fn, options.register_usage, plan, known, pieces)
     return Reach()
 
 

@@ -157,7 +157,7 @@ class _Row:
         """Cache what the stall computation needs repeatedly."""
         o = self.inst.op
         self.pipe, self.interval, self.late = lat.pipe_key(o), lat.interval(o), lat.war(o)
-        self.guarded = any(r & 255 == SLOT_GUARD for r in self.access.reads)
+        self.guarded = SLOT_GUARD in [r & 255 for r in self.access.reads]
 
 
 _Pending = dict[int, int]
@@ -203,9 +203,9 @@ class _Assigner:
     def _collect(self) -> None:
         fn = self.fn
         units = self.lat.units
-        self.async_used = any(i.op.flags & F_CLOSES_GROUP for i in fn.insts())
-        ordered = any(i.op.flags & F_ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
-        invalidates = any(i.op.flags & F_INVALIDATES_CONSTANTS for i in fn.insts())
+        self.async_used = fn.has_flags(F_CLOSES_GROUP)
+        ordered = fn.has_flags(F_ORDERED) and any(i.op.flags & F_ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
+        invalidates = fn.has_flags(F_INVALIDATES_CONSTANTS)
         for bi, b in enumerate(self.blocks):
             rows: list[_Row] = []
             for k, inst in enumerate(b.insts):

@@ -3,7 +3,7 @@
 from orias.ori.clone import clone
 from orias.ori.ir import Func
 from orias.ori.text import dump, parse
-from orias.schedule.list import Order, Plan, Reach, order_of, plans, put_in_order, schedule_virtual
+from orias.schedule.list import Order, PieceOrders, Plan, Reach, order_of, plans, put_in_order, schedule_virtual
 from tests.schedule.test_look_ahead import loading
 
 
@@ -41,6 +41,20 @@ def test_limits_within_reach_give_the_same_order() -> None:
                     assert other == order
                     within += 1
         assert within > 2 * len(found)
+
+
+def test_pieces_that_had_orders_give_the_same_as_new_ones() -> None:
+    fn = one_by_one()
+    given = [list(b.insts) for b in fn.blocks]
+    pieces: list[list[PieceOrders]] = []
+    found = orders(False)
+    for words in [*found, *reversed(found)]:
+        for b, insts in zip(fn.blocks, given, strict=True):
+            b.insts = list(insts)
+        reach = schedule_virtual(fn, plan=Plan(False, words), pieces=pieces)
+        order, alone = found[words]
+        assert order_of(given, fn) == order
+        assert (reach.least, reach.above) == (alone.least, alone.above)
 
 
 def test_the_order_for_few_registers_is_found_once() -> None:
