@@ -70,6 +70,7 @@ class Knobs:
         "sched_sink_rounds",
         "sched_sink_window",
         "sched_spill_penalty",
+        "sched_bank_budget",
         "sched_start_stall",
         "sched_step_overshoot",
         "sched_trial_max_inst",
@@ -168,6 +169,7 @@ class Knobs:
     sched_war_latency: int
     sched_held_back: int
     sched_held_cycles: int
+    sched_bank_budget: int
     sched_start_stall: int
     sched_step_overshoot: int
     sched_look_ahead: int

@@ -16,8 +16,8 @@ from orias.ori.ir import Func, Inst
 from orias.timing.ctl import YIELD, stall, wait_mask, with_reuse
 from orias.timing.units import ALU, FMA, FP64, HALF, Units, units
 
-_PIPES: Final[frozenset[int]] = frozenset((ALU, FMA, HALF, FP64))
-_REACH: Final = 3
+PIPES: Final[frozenset[int]] = frozenset((ALU, FMA, HALF, FP64))
+REACH: Final = 3
 """Number of later instructions considered for one flag."""
 
 
@@ -31,22 +31,23 @@ def mark_reuse(fn: Func) -> None:
         written: dict[int, set[int]] = {}
         for k, inst in enumerate(insts):
             mine = fields[k]
-            if not mine or not _holds(inst):
+            if not mine or not holds(inst):
                 continue
             flags = 0
-            for j in range(k + 1, min(k + 1 + _REACH, len(insts))):
+            for j in range(k + 1, min(k + 1 + REACH, len(insts))):
                 if wait_mask(insts[j].ctl):
                     break
                 for key in mine & fields[j]:
                     if not any(key >> 2 in _written(insts[i], written) for i in range(k, j)):
                         flags |= 1 << (key & 3)
-                if not _holds(insts[j]):
+                if not holds(insts[j]):
                     break
             if flags:
                 inst.ctl = with_reuse(inst.ctl, flags)
 
 
-def _holds(inst: Inst) -> bool:
+def holds(inst: Inst) -> bool:
+    """Whether a kept register passes an instruction: the yield bit with a stall of 1 or 2."""
     return inst.ctl & YIELD != 0 and stall(inst.ctl) <= 2
 
 
@@ -61,7 +62,7 @@ def _written(inst: Inst, known: dict[int, set[int]]) -> set[int]:
 def _fields(inst: Inst, table: IsaTable, u: Units) -> set[int]:
     """``register << 2 | field`` of the sources that may have a reuse flag; empty for other pipes."""
     out: set[int] = set()
-    if u.pipe(inst.op) not in _PIPES:
+    if u.pipe(inst.op) not in PIPES:
         return out
     for o, field in zip(inst.src, table.reuse_fields(inst.op, inst.dst, inst.src), strict=False):
         if field >= 0 and in_file(o, K_R) and not is_zero_reg(o):

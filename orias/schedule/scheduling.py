@@ -12,6 +12,7 @@ from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
 from orias.schedule.shared_gap import keep_apart
+from orias.schedule.spread_reads import spread_reads
 from orias.schedule.texture_quads import expand_quads, settle
 from orias.schedule.zero_moves import clear_once
 
@@ -47,8 +48,19 @@ def post_ra(fn: Func, options: Options) -> None:
     if serial:
         schedule_serial(fn)
     else:
-        assign(fn)
-        mark_reuse(fn)
+        _set_control_words(fn)
     keep_apart(fn)
     settle(fn)
     fn.state = "final"
+
+
+def _set_control_words(fn: Func) -> None:
+    kept = [list(b.insts) for b in fn.blocks]
+    assign(fn)
+    mark_reuse(fn)
+    if spread_reads(fn):
+        # Without the NOPs that extend stall counts, which come anew too.
+        for b, insts in zip(fn.blocks, kept, strict=True):
+            b.insts = insts
+        assign(fn)
+        mark_reuse(fn)

@@ -8,8 +8,8 @@ of that entry, hit or not; a hit needs no port.
 
 from typing import Final, final
 
-_BANKS: Final = 2
-_SLOTS: Final = 3
+BANKS: Final = 2
+SLOTS: Final = 3
 _WINDOW: Final = 3
 
 
@@ -25,8 +25,8 @@ class RegisterPorts:
     __slots__ = ("free", "hits", "kept", "reads")
 
     def __init__(self) -> None:
-        self.free: Final[list[int]] = [0] * _BANKS
-        self.kept: Final[list[int]] = [-1] * (_BANKS * _SLOTS)
+        self.free: Final[list[int]] = [0] * BANKS
+        self.kept: Final[list[int]] = [-1] * (BANKS * SLOTS)
         self.hits: int = 0
         self.reads: int = 0
 
@@ -35,23 +35,27 @@ class RegisterPorts:
 
         ``sources``: ``register << 2 | position`` of each 32-bit read.  ``flags``: the reuse flags by position.
         """
-        need = [0] * _BANKS
+        need = [0] * BANKS
         for s in sources:
             register, position = s >> 2, s & 3
             bank = register & 1
-            entry = bank * _SLOTS + position
+            entry = bank * SLOTS + position
             if self.kept[entry] == warp << 8 | register:
                 self.hits += 1
             else:
                 need[bank] += 1
             self.reads += 1
             self.kept[entry] = warp << 8 | register if flags >> position & 1 else -1
+        return self.book(now, need)
+
+    def book(self, now: int, need: list[int]) -> int:
+        """Books `need` reads of each bank for an instruction that could read from cycle `now` on; the cycle in which it begins to."""
         start = now
-        for b in range(_BANKS):
+        for b in range(BANKS):
             if need[b]:
                 last = max(now, self.free[b]) + need[b] - 1
                 start = max(start, last - _WINDOW + 1)
-        for b in range(_BANKS):
+        for b in range(BANKS):
             if need[b]:
                 self.free[b] = max(start, self.free[b]) + need[b]
         return start

@@ -97,6 +97,7 @@ NEEDS = {
     "RegAllocPackBudget": "the same",
     "RegAllocMaxSpillRounds": "a kernel that 60 rounds do not fit",
     "RegAllocSpillBudget": "hundreds of thousands of candidates",
+    "SchedBankBudget": "reads of registers that collide (tests/schedule/test_spread_reads.py)",
     "RegAllocShareSpans": "spilled values read in many blocks",
 }
 """Knobs that no small kernel shows -> what code they take to matter."""

@@ -18,6 +18,11 @@ READERS = HEURISTICS
 """Packages that read knobs, with the driver."""
 
 FACTS = {
+    "schedule/spread_reads.py:_NEAR": "instructions that the window of the ports can reach",
+    "schedule/spread_reads.py:_READY": "stages of the pipeline",
+    "schedule/spread_reads.py:_CHEAPER": "keeps the work in proportion to the code",
+    "schedule/spread_reads.py:_FEW": "keeps the work in proportion to the code",
+    "schedule/local_values.py:_MOST_VALUES": "keeps the work in proportion to the code",
     "passes/instrument.py:_PAUSE": "measured: the pause of ptxas",
     "passes/compare_chains.py:_MASK": "the bits of a word",
     "passes/access_size.py:_WORD": "bytes of a word",
@@ -59,7 +64,7 @@ FACTS = {
     "schedule/deps.py:_LONGEST_FIXED": "beyond every fixed latency of the tables",
     "schedule/hazard_check.py:_HORIZON": "beyond every fixed latency of the tables",
     "schedule/list.py:_TRIED": "bounds the time of a search",
-    "schedule/reuse.py:_REACH": "how long the reuse cache is known to hold a value",
+    "schedule/reuse.py:REACH": "how long the reuse cache is known to hold a value",
     "schedule/scoreboard.py:SCOREBOARDS": "scoreboards of the hardware",
     "schedule/scoreboard.py:_ASYNC_SCOREBOARD": "the one that LDGDEPBAR is waited for on",
     "schedule/scoreboard.py:_CROSS_BLOCK_DISTANT": "name of a scoreboard",

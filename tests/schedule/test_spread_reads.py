@@ -1,0 +1,89 @@
+"""Reads of registers that collide are spread over the banks after scheduling."""
+
+import pytest
+
+import orias
+from orias.knobs.knob_settings import from_dict
+from orias.options import Options
+from orias.ori.text import parse
+from orias.perf.kernel_steps import kernels
+from orias.schedule.scheduling import post_ra
+from orias.timing.machine_numbers import machine
+from orias.timing.play import Player, visit
+
+PRODUCTS = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 q)
+{{
+.reg .f32 %a<9>, %b<9>, %c<80>;
+.reg .b64 %p, %q;
+ld.param.u64 %p, [p];
+ld.param.u64 %q, [q];
+{body}
+ret;
+}}
+"""
+
+
+def products(n: int) -> str:
+    """All products of two groups of numbers, each added up with the one before."""
+    lines = [f"ld.global.f32 %a{k}, [%p+{4 * k}];" for k in range(n)]
+    lines += [f"ld.global.f32 %b{k}, [%q+{4 * k}];" for k in range(n)]
+    lines += [f"mul.rn.f32 %c{n * i + j}, %a{i}, %b{j};" for i in range(n) for j in range(n)]
+    for _ in range(3):
+        lines += [
+            f"fma.rn.f32 %c{n * i + j}, %a{j}, %b{i}, %c{n * i + j};" if j % 2 else f"fma.rn.f32 %c{n * i + j}, %b{j}, %a{i}, %c{n * i + j};"
+            for i in range(n)
+            for j in range(n)
+        ]  # fmt: skip
+    lines += [f"st.global.f32 [%q+{4 * k}], %c{k};" for k in range(n * n)]
+    return PRODUCTS.format(body="\n".join(lines))
+
+
+def lost(arch: str, budget: int) -> int:
+    """Cycles lost to register banks."""
+    data = orias.compile(products(5), arch=arch, knobs={"SchedBankBudget": budget}).data
+    (code,) = kernels(data)
+    played = Player(machine(code.profile.sm), code.steps, False).play([[[visit(k) for k in range(len(code.steps))]]], 1)
+    return played.port_bubbles
+
+
+@pytest.mark.parametrize("arch", ["sm_86", "sm_90a", "sm_120a"])
+def test_fewer_cycles_are_lost(arch: str) -> None:
+    before, after = lost(arch, 0), lost(arch, 100)
+    assert before > 5 and after * 3 < before * 2, (before, after)
+
+
+LONG_STALLS = """\
+.func k sm_90 entry allocated
+b0:
+  R4 = HMMA.16816.F32 R8, R12, RZ
+  R20 = FFMA R16, R18, R22
+  R24 = FFMA R18, R26, R28
+  R30 = FFMA R32, R18, R34
+  R36 = FFMA R18, R28, R26
+  R38 = FFMA R34, R18, R32
+  R9 = FADD R24, R4
+  R9 = FADD R9, R20
+  R9 = FADD R9, R30
+  R9 = FADD R9, R36
+  R9 = FADD R9, R38
+  STG.E -, R2, URZ, 0x0, R9
+  EXIT
+"""
+
+
+def test_nops_do_not_stay_from_before() -> None:
+    """Control words are set twice where registers change; with the NOPs of the first time a product had three after it."""
+    fillers: list[int] = []
+    sources: list[list[list[int]]] = []
+    for budget in (0, 100):
+        fn = parse(LONG_STALLS)
+        fn.knobs = from_dict({"SchedBankBudget": budget}).values("k", [])
+        post_ra(fn, Options(opt_level=3))
+        fillers.append(sum(i.op.name == "NOP" for i in fn.insts()))
+        sources.append([i.src for i in fn.insts()])
+    assert fillers[0] == fillers[1] > 0
+    assert sources[0] != sources[1], "nothing changed, so nothing is shown"
