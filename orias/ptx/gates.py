@@ -112,6 +112,9 @@ DIRECTIVES: Final[dict[str, str]] = {
     "unsized": "F30 Fv6.0 : Unsized Array Parameter",
     "timestamp": "Fv3.2 : timestamp and filesize in .file directive",
     "inlined_at": "Fv7.0 : Line information of inline functions",
+    "section_label": "Fv7.0 : Defining labels in .section",
+    "section_difference": "Fv7.5 : labels1 - labels2 expression in .section",
+    "section_negative": "Fv7.5 : Negative numbers in dwarf section",
     "b128": "Fv8.3 F70 : Type .b128",
     "f16x2": "F53 Fv4.2 : .f16x2 packed data-type",
 }

@@ -209,6 +209,8 @@ def _label(slot: Slot, op: Operand, use: Use) -> bool:
         return True
     if use.name == "cvt":
         return False
+    if use.name == "brx.idx":
+        return op.kind in (O_REG, O_FUNC, O_SYM)  # the message on the list is told where it is read
     use.note(f"Label expected for argument {use.index} of instruction '{use.name}'")
     if op.kind == O_SYM:
         use.must_be_register()
