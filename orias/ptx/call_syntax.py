@@ -63,15 +63,17 @@ def _check_callee(state: State, instr: Instr, name: str, prototype: str, bare: b
             state.error("Illegal call target, device function expected", line)
         _check_call(state, instr, [callee.func], bare)
     elif callee.kind == O_FUNC:
-        _find_targets(state, instr, prototype, bare, 1)
+        _find_targets(state, instr, prototype, bare, [_NO_REGISTER])
     elif var is None:
-        state.error(f"Call to '{name}' requires call prototype", line)
+        unknown = f"Call to '{name}' requires call prototype"
         if prototype:
-            _find_targets(state, instr, prototype, bare, 0)
+            _find_targets(state, instr, prototype, bare, [unknown])
+        else:
+            state.error(unknown, line)
     elif not is_address_type(var.type) or var.vec > 1 or var.dims:
         state.error(_MISMATCH, line)
     elif prototype:
-        _find_targets(state, instr, prototype, bare, 0 if callee.kind == O_REG else 2)
+        _find_targets(state, instr, prototype, bare, [] if callee.kind == O_REG else [_NO_REGISTER, _NO_REGISTER])
     else:
         state.error("Label expected for argument 0 of instruction 'call'", line)
         if callee.kind != O_REG and not instr.rets:
@@ -83,10 +85,10 @@ def _check_callee(state: State, instr: Instr, name: str, prototype: str, bare: b
 _NO_REGISTER = "Argument 0 of instruction 'call': must be register"
 
 
-def _find_targets(state: State, instr: Instr, name: str, bare: bool, times: int) -> None:
+def _find_targets(state: State, instr: Instr, name: str, bare: bool, wrong: list[str]) -> None:
     """Sets the prototype or list of targets of an indirect call, and checks its arguments against all of them.
 
-    ``times``: how often it is told that the callee is no register.
+    ``wrong``: the messages on the callee, told if the prototype has a meaning.
     """
     line = instr.line
     label = next((s.labels[name] for s in reversed(state.scopes) if name in s.labels), None)
@@ -100,8 +102,8 @@ def _find_targets(state: State, instr: Instr, name: str, bare: bool, times: int)
     if unknown:
         state.unknown(name, line)
         return
-    for _ in range(times):
-        state.error(_NO_REGISTER, line)
+    for message in wrong:
+        state.error(message, line)
     if isinstance(found, Var):
         label = _table(state, name, found, line)
     if label is None or label.proto is None:
