@@ -441,7 +441,7 @@ class BodyReader:
             line = lex.line
             for text in read_pragma(state):
                 known_pragma(state, text, line)
-                if not function.entry and (text == "enable_smem_spilling" or text.startswith(PRAGMA)):
+                if not function.entry and (text.split(" ")[0] == "enable_smem_spilling" or text.startswith(PRAGMA)):
                     state.error(f"Pragma '{text}' cannot be specified for device functions", line)
                 if text.startswith("abi_param_reg") and (
                     "abi_preserve" in function.directives

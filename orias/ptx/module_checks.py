@@ -3,8 +3,9 @@
 from typing import Final
 
 from orias.diag import Diagnostic
-from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, SymInit, Var
+from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, Pragma, SymInit, Var
 from orias.ptx.launch_warnings import launch_warnings
+from orias.ptx.pragmas import ABI_REGISTERS
 from orias.ptx.replaced_text import replaced_text_errors
 from orias.ptx.targets import refusal
 from orias.target import driver, features
@@ -58,6 +59,7 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
         found.append(Diagnostic("error", "Feature 'unified Functions' requires command line option '--compile-only'."))
         return found
     _unresolved(module, compile_only or extensible, found)
+    _registers_of_arguments(module, found)
     if extensible and not compile_only:
         _addresses_known(module, found)
     const = 0
@@ -75,6 +77,26 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
             Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
         )
     return found
+
+
+def _registers_of_arguments(module: Module, found: list[Diagnostic]) -> None:
+    """Reports the first direct call of a function whose pragma says how many registers pass arguments: ptxas knows no caller with as many."""
+    everywhere = any(text.startswith(ABI_REGISTERS) for text in module.pragmas)
+    marked = [f for f in module.functions if not f.entry and _has_registers_of_arguments(f, everywhere)]
+    for caller in module.functions if marked else ():
+        for i in caller.body or ():
+            callee = i.ops[0].func if isinstance(i, Instr) and i.sig.name == "call" else None
+            if callee is not None and callee in marked:
+                what = f"ABI mismatch when '{caller.name}' calls '{callee.name}'"
+                found.append(Diagnostic("fatal", f"{what}: number of registers used for parameter passing differ", 0))
+                return
+
+
+def _has_registers_of_arguments(f: Function, everywhere: bool) -> bool:
+    """Whether a function has the pragma, or is defined elsewhere and the module has it (the parser gives it to definitions)."""
+    return (f.body is None and everywhere) or any(
+        isinstance(s, Pragma) and s.text.startswith(ABI_REGISTERS) for s in f.body or ()
+    )
 
 
 def _has_unified(module: Module) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import orias
 from orias.ptx.parser import parse
 from tests.nvtools import tool
 from tests.ptx.test_agreement import messages_of
@@ -60,3 +61,23 @@ def test_prototypes_need_no_semicolon() -> None:
     module = parse(HEAD + ".func f()\n.func g() { ret; }\n.func f() { ret; }\n.entry k() { call f; ret; }\n")
     assert [f.name for f in module.functions] == ["f", "g", "k"]
     assert all(f.body is not None for f in module.functions)
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('.pragma "abi_param_reg 8";\n.func g { ret; }\n.entry k() { call g; ret; }', "k' calls 'g"),
+        ('.func g { .pragma "abi_param_reg 8"; ret; }\n.entry k() { call g; ret; }', "k' calls 'g"),
+        ('.pragma "abi_param_reg 8";\n.func g { call g; ret; }\n.entry k() { ret; }', "g' calls 'g"),
+        ('.func g { ret; }\n.pragma "abi_param_reg 8";\n.entry k() { call g; ret; }', ""),
+        ('.pragma "abi_param_reg 8";\n.func g { ret; }\n.entry k() { ret; }', ""),
+    ],
+)
+def test_calls_of_functions_with_registers_of_arguments(text: str, calls: str) -> None:
+    """What ptxas 13.0.88 says once everything is read."""
+    try:
+        said = [d.message for d in orias.compile(HEAD + text + "\n", arch="sm_90").diagnostics]
+    except orias.CompileError as error:
+        said = [d.message for d in error.diagnostics]
+    wanted = f"ABI mismatch when '{calls}': number of registers used for parameter passing differ"
+    assert said == ([wanted] if calls else [])
