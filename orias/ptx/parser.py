@@ -72,7 +72,7 @@ class Parser:
         if self.bodies.any_loc and not state.module.files and not state.errors and not state.last:
             state.warning(_LOC_WITHOUT_FILE, 0)
         if self.bodies.inlined and not state.errors and any(f.entry for f in state.module.functions):
-            known = {label for section in state.module.sections for label in (section.name, *section.labels)}
+            known = {".debug_str", *(label for section in state.module.sections for label in section.labels)}
             for name in self.bodies.inlined:
                 if name not in known:
                     state.error(f"Unresolved label '{name}' used in function_name attribute.", 0)
