@@ -160,7 +160,7 @@ def header_pragmas(state: State, header: Function, line: int) -> None:
         if not key.startswith("pragma:"):
             continue
         text = key[len("pragma:") :]
-        if text in BODY_PRAGMAS:
+        if text.split(" ")[0] in BODY_PRAGMAS:
             state.error(f"Pragma '{text}' is allowed only within function scope", line)
         else:
             known_pragma(state, text, line)
