@@ -5,6 +5,7 @@ import sys
 ABORTED = "Ptx assembly aborted due to errors"
 _ALONE = (
     "Unsupported .version",
+    "Pragma '",
     "SM version specified by .target",
     "PTX with .target",
     "Program with .target",

@@ -220,8 +220,8 @@ def _guarded(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         return _compile(s, sources, out)
     except CompileError as e:
         _say_all(_of_inputs(e.diagnostics, sources, s, out), sources, out)
-        if len(sources) > 1 and out.last.startswith("Unsupported .version"):
-            out.last = ""
+        if out.last.startswith("Unsupported .version") and [name for name, _ in sources] != [STRING_NAME]:
+            out.last = ""  # Alone for a text on the command line only, which is how clients ask for the newest version.
     except RecursionError:
         out.say("fatal", "The input is nested too deeply")
     except MemoryError:

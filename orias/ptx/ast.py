@@ -291,7 +291,8 @@ class Module:
         self.version: tuple[int, int] = (0, 0)
         self.target: str = ""
         self.target_options: tuple[str, ...] = ()
-        self.address_size: int = 32
+        self.address_size: int = 0
+        """Of the directive, 0 without one."""
         self.variables: list[Var] = []
         self.functions: list[Function] = []
         self.files: dict[int, tuple[str, int, int]] = {}
@@ -301,3 +302,7 @@ class Module:
         self.dwarf: list[str] = []
         """@@DWARF lines, verbatim."""
         self.warnings: list[Diagnostic] = []
+
+    def lacks_debug(self) -> bool:
+        """Whether the module promises debug information (``.target ..., debug``) and has none."""
+        return "debug" in self.target_options and not self.sections and not self.dwarf

@@ -152,6 +152,8 @@ def type_gate(state: State, type_: str, line: int, array: bool = False) -> None:
     """Reports a type that the module's version or target does not have; ptxas does not look at that of an ``array``."""
     if type_ in ("b128", "f16x2") and not array:
         state.gate(type_, line)
+    elif type_ in HANDLE_KINDS and not array:
+        state.gate("opaque", line)
 
 
 def _texture_errors(state: State, var: Var) -> None:
@@ -237,6 +239,8 @@ def variables(state: State, found: Declared) -> None:
         if var.linkage == "extern" and (var.init or var.fields):
             state.error(f"No initial value is allowed for external symbol '{name}'", line)
         _variable_errors(state, var)
+        if var.space == "tex":  # The texture references of PTX up to 1.4.
+            var.space, var.type = "global", "texref"
         if one.var is None:
             for i in range(one.count):
                 enter(state, make_plain(f"{name}{i}", found, line))

@@ -60,14 +60,18 @@ def _immediate_fits(op: Operand, type_: str) -> bool:
 
 @final
 class Use:
-    """An instruction under check.  ``index``: number of the current argument; ``soft``: messages on operands that fit."""
+    """An instruction under check.  ``index``: number of the current argument; ``soft``: messages on operands that fit.
 
-    __slots__ = ("index", "name", "sig", "soft", "types")
+    ``independent``: textures and samplers are objects of their own in this module (``texmode_independent``).
+    """
 
-    def __init__(self, name: str, types: tuple[str, ...], sig: Sig) -> None:
+    __slots__ = ("independent", "index", "name", "sig", "soft", "types")
+
+    def __init__(self, name: str, types: tuple[str, ...], sig: Sig, independent: bool) -> None:
         self.name: Final[str] = name
         self.types: Final[tuple[str, ...]] = types
         self.sig: Final[Sig] = sig
+        self.independent: Final[bool] = independent
         self.index: int = 0
         self.soft: list[str] = []
 

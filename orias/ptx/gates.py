@@ -116,6 +116,7 @@ DIRECTIVES: Final[dict[str, str]] = {
     "section_difference": "Fv7.5 : labels1 - labels2 expression in .section",
     "section_negative": "Fv7.5 : Negative numbers in dwarf section",
     "b128": "Fv8.3 F70 : Type .b128",
+    "opaque": "Fv1.5 : opaque type",
     "f16x2": "F53 Fv4.2 : .f16x2 packed data-type",
 }
 """Gates of directives, attributes and declared types."""

@@ -221,10 +221,11 @@ class Checked:
 class Checker:
     """Checks instructions of one module."""
 
-    __slots__ = ("place",)
+    __slots__ = ("independent", "place")
 
     def __init__(self, module: Module) -> None:
         target = module.target
+        self.independent: Final[bool] = "texmode_independent" in module.target_options
         self.place: Final[Place] = Place(
             module.version[0] * 10 + module.version[1], number_of(suffix_of(target)), target
         )
@@ -450,7 +451,7 @@ class Checker:
     def operands(self, checked: Checked, instr: Instr) -> list[str]:
         """Checks the operands of an instruction whose opcode is in the table; returns the messages, arguments first."""
         assert checked.row is not None
-        return operand_errors(checked.row, checked.name, checked.types, instr)
+        return operand_errors(checked.row, checked.name, checked.types, instr, self.independent)
 
     def values(self, checked: Checked, instr: Instr) -> list[str]:
         """Messages of the rules on modifiers and operands, on values of operands and on the objects that names refer to."""

@@ -24,7 +24,7 @@ T_PUNCT: Final = 6
 
 MASK64: Final = (1 << 64) - 1
 
-_COMMENT: Final = regex(r'(?s)//[^\n]*|/\*.*?(?:\*/|\Z)|"[^"\n]*"')
+_COMMENT: Final = regex(r'(?s)//[^\n]*|/\*.*?(?:\*/|\Z)|"[^"]*"')
 
 _TOKEN: Final = regex(
     r"(?a)[ \t\r\f\n]*(?:"
@@ -33,7 +33,7 @@ _TOKEN: Final = regex(
     r"|(0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}(?![0-9a-fA-F])"
     r"|[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
     r"|(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9][0-9]*U?)"
-    r'|("[^"\n]*")'
+    r'|("[^"]*")'
     r"|(&&|\|\||<<|>>|<=|>=|==|!=|::|@@[A-Z]+|[^ \t\r\f\n])"
     r")"
 )
@@ -153,6 +153,8 @@ class Lexer:
         self.pos = match.end()
         self.kind = group
         self.text = match.group(group)
+        if group == T_STRING:  # Its line is the one it ends on.
+            self.line += self.text.count("\n")
         if self.text == "#" and not self.source[self.source.rfind("\n", 0, start) + 1 : start].strip():
             self._line_directive()
 

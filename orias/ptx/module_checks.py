@@ -43,12 +43,7 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
     if why:
         return [Diagnostic("fatal", why)]
     if module.address_size == 32:
-        found.append(
-            Diagnostic(
-                "warning", " 64 Bit host architecture (--machine) being used mismatches with .address_size of 32 bits"
-            )
-        )
-        found.append(_no_32_bit(target))
+        found.extend(_mismatch(32, target))
         return found
     _narrow_addresses(module, target, found)
     found.extend(replaced_text_errors(module, target))
@@ -145,7 +140,10 @@ def _has_unified(module: Module) -> bool:
 
 
 def _narrow_addresses(module: Module, target: Target, found: list[Diagnostic]) -> None:
-    """Reports registers of up to 32 bits that are generic or global addresses; 32 bits would make a program of 32 bits."""
+    """Reports registers of up to 32 bits that are generic or global addresses; 32 bits would make a program of 32 bits.
+
+    Without ``.address_size`` the narrowest of them is the module's size (measured on ptxas 13.0.88).
+    """
     narrow = [
         (bits, i.line)
         for function in module.functions
@@ -153,6 +151,9 @@ def _narrow_addresses(module: Module, target: Target, found: list[Diagnostic]) -
         if isinstance(i, Instr)
         for bits in _narrow_address(i)
     ]
+    if narrow and not module.address_size:
+        found.extend(_mismatch(min(bits for bits, _ in narrow), target))
+        return
     found.extend(
         Diagnostic(
             "warning", f"Program uses {bits}-bit address on line '{line}' which is conflicting with .address_size 64"
@@ -161,6 +162,12 @@ def _narrow_addresses(module: Module, target: Target, found: list[Diagnostic]) -
     )
     if any(bits == 32 for bits, _ in narrow):
         found.append(_no_32_bit(target))
+
+
+def _mismatch(bits: int, target: Target) -> list[Diagnostic]:
+    """The diagnostics of a module whose addresses have fewer than 64 bits; it is refused at 32 only."""
+    text = f" 64 Bit host architecture (--machine) being used mismatches with .address_size of {bits} bits"
+    return [Diagnostic("warning", text), *([_no_32_bit(target)] if bits == 32 else [])]
 
 
 def _no_32_bit(target: Target) -> Diagnostic:
@@ -198,7 +205,7 @@ NO_DEBUG: Final = "Debug information not found in presence of .target debug"
 
 def check_debug(module: Module, found: list[Diagnostic]) -> None:
     """Report a module with ``.target debug`` and no debug information."""
-    if "debug" in module.target_options and not module.sections and not module.dwarf:
+    if module.lacks_debug():
         found.append(Diagnostic("error", NO_DEBUG))
 
 

@@ -74,9 +74,9 @@ _SPACED: Final[dict[str, str]] = {"cvta": "", "mapa": "shared", "getctarank": "s
 """Instructions on the address of a variable in a state space, and the space where their opcode names none."""
 
 
-def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
-    """Error messages on the operands of an instruction."""
-    errors = vector_errors(name, instr.ops) or _list_errors(row, name, types, instr)
+def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr, independent: bool) -> list[str]:
+    """Error messages on the operands of an instruction; ``independent``: of a module with ``texmode_independent``."""
+    errors = vector_errors(name, instr.ops) or _list_errors(row, Use(name, types, instr.sig, independent), instr)
     if not errors and not is_video(name):
         errors = [m for at in range(len(instr.ops)) for m in selector_messages(name, instr.sig, instr.ops, at)]
     if not errors and any(_has_sink(op) for op in instr.ops[1:]):
@@ -89,14 +89,13 @@ def _has_sink(op: Operand) -> bool:
     return any(e.kind == O_SINK or _has_sink(e) for e in op.elems) if op.kind in (O_VEC, O_ADDR) else False
 
 
-def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
+def _list_errors(row: Row, use: Use, instr: Instr) -> list[str]:
     """Errors against the operand lists of a row; a mismatch with all of them suppresses other messages."""
-    sig = instr.sig
+    name, types, sig = use.name, use.types, use.sig
     ops = instr.ops
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
     if _WITH_SYNC.get(name) == len(ops) and "sync" not in sig.mods:
         return [f".sync modifier required for instruction '{name}'"]
-    use = Use(name, types, sig)
     errors = texture_errors(name, sig, types, ops, use)
     if errors:
         return errors

@@ -432,19 +432,30 @@ def _address(state: State, depth: int) -> Operand:
             state.error("Illegal operand type for address/array-index", lex.line)
     if not plain and lex.text == ",":
         state.syntax()
-    while state.take(","):
-        if lex.kind == T_PUNCT and lex.text == "{":
+    if state.take(","):
+        if lex.kind == T_IDENT:
+            result.elems.append(_handle(state))
+        if not result.elems or state.take(","):
+            if lex.kind != T_PUNCT or lex.text != "{":
+                state.syntax()
             result.elems.append(_vector(state, depth + 1))
-        elif lex.kind == T_IDENT:
-            result.elems.append(_named(state))
-        else:
-            state.syntax()
-        result.key += "," + result.elems[-1].key
+        result.key += "," + ",".join([e.key for e in result.elems])
     state.punct("]")
     if lex.kind == T_DOT and lex.text == ".unified" and not result.elems:
         result.comp = "unified"
         lex.next()
     return result
+
+
+def _handle(state: State) -> Operand:
+    """A name after the first in an address: it has no part, index or constant."""
+    name, line = state.lex.text, state.lex.line
+    state.lex.next()
+    if name[0] == "%" and name[1:] in SPECIAL and state.lookup(name) is None:
+        for message in state.special_gate(name[1:]):
+            state.error(message, line)
+        return special_operand(name[1:], "")
+    return name_operand(state, name, line)
 
 
 def label_operand(state: State, name: str, line: int) -> Operand:

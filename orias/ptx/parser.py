@@ -69,7 +69,8 @@ class Parser:
         if not state.errors and not state.last:
             for severity, message in state.closing:
                 (state.error if severity == "error" else state.warning)(message, 0)
-        if self.bodies.any_loc and not state.module.files and not state.errors and not state.last:
+        unplaced = self.bodies.any_loc and not state.module.files and not state.module.lacks_debug()
+        if unplaced and not state.errors and not state.last:
             state.warning(_LOC_WITHOUT_FILE, 0)
         if self.bodies.inlined and not state.errors and any(f.entry for f in state.module.functions):
             known = {".debug_str", *(label for section in state.module.sections for label in section.labels)}
@@ -105,7 +106,6 @@ class Parser:
             state.fatal(f"Missing .target directive at start of file '{state.file_name}'", lex.line)
         while lex.kind == T_DOT and lex.text == ".target":
             target_directive(state)
-        module.address_size = 64
         if lex.kind == T_DOT and lex.text == ".address_size":
             line = lex.line
             lex.next()

@@ -16,12 +16,15 @@ from orias.ptx.ast import (
     TYPE_BITS,
     Operand,
     Sig,
+    Var,
 )
 from orias.ptx.fits import Use, are_untyped, register_fits, register_types, scalar_fits
 from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 _NAMED: Final = ("texref", "surfref", "samplerref")
+_SAMPLER_QUERIES: Final = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2")
+_FORCED: Final = "force_unnormalized_coords"
 _FLOATS: Final = ("b32", "u32", "s32", "f32")
 _INTEGERS: Final = ("f16x2", "b32", "u32", "s32")
 _SIZES: Final = (1, 2, 4, 8)
@@ -62,27 +65,29 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     if len(ops) < max(place + 1, _LEAST.get(name, 0)):
         return mismatch
     where = ops[place]
+    kind = _handle_kind(name, sig, use.independent)
     if where.kind != O_ADDR:
-        return [f"Address expected for argument {place} of instruction '{name}'"] if _queried(name, where) else mismatch
-    kind = "surfref" if name.startswith("su") else "texref"
+        return _without_brackets(place, name, sig, where, kind) if _queried(name, where) else mismatch
     handle = _handle(where, kind)
     if handle == _WRONG:
         return mismatch
     if name.startswith(("txq", "suq")):
-        return [] if handle == _RIGHT else [_expected(place, name, kind)]
-    if not where.elems or any(e.kind == O_LABEL for e in where.elems):
+        return _query_errors(place, name, sig, kind, handle, where)
+    if not where.elems or any(e.kind == O_LABEL for e in where.elems) or where.elems[-1].kind == O_SYM:
         return mismatch
     use.soft = []
     if name.startswith("su"):
         fits = _registers_in(where.elems, _PLACES) and _surface_values(ops[1 - place], name, sig, types[0], use)
     else:
         fits = _sampled(ops, sig, types, where, use) and _more_operands(name, ops[2:], types[1], use)
-    if not fits or any(_is_other_symbol(e) for e in where.elems[:-1]):
+    if not fits or not all(kind == "texref" and _may_be_sampler(e) for e in where.elems[:-1]):
         return mismatch
     index = _index_errors(name, where.elems[-1], sig)
     errors = [*index, *use.soft]
     if handle == _NEARLY:
         errors.append(_expected(place, name, kind))
+    if kind == "texref":
+        errors.extend(_sampler_errors(name, where.elems[:-1], use))
     sizes = _size_errors(name, where.elems[-1], sig, 2 if place else 1)
     errors = [*sizes, *errors] if sizes and sizes[0].startswith("Illegal") else [*errors, *sizes]
     if name.startswith("t") and sig.mods.get("vec") != "v4" and types[0] != "f16x2":
@@ -90,9 +95,64 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     return errors
 
 
-def _is_other_symbol(op: Operand) -> bool:
-    """Whether an operand is a variable that is no sampler."""
-    return op.kind == O_SYM and (op.var is None or op.var.type != "samplerref")
+def _handle_kind(name: str, sig: Sig, independent: bool) -> str:
+    """The kind of reference that an instruction's first handle is; empty where any is taken.
+
+    ``independent``: the module's samplers are objects of their own (``texmode_independent``), which some queries ask.
+    """
+    if name.startswith("su"):
+        return "surfref"
+    query = sig.mods.get("query", "")
+    if independent and query == "memory_layout":
+        return ""
+    return "samplerref" if independent and (query in _SAMPLER_QUERIES or query == _FORCED) else "texref"
+
+
+def _query_errors(place: int, name: str, sig: Sig, kind: str, handle: int, where: Operand) -> list[str]:
+    """The messages on the handle of a query; one query is of samplers only, whatever the mode of textures."""
+    errors = [] if handle == _RIGHT else [_expected(place, name, kind)]
+    named = where.var is not None and where.var.space != "reg"
+    if sig.mods.get("query") == _FORCED and named and where.var is not None and where.var.type != "samplerref":
+        errors.append(f"Argument {place} of instruction '{name}': .samplerref expected")
+    return errors
+
+
+def _without_brackets(place: int, name: str, sig: Sig, handle: Operand, kind: str) -> list[str]:
+    """The messages on a query's handle that is no address."""
+    errors = [f"Address expected for argument {place} of instruction '{name}'"]
+    if handle.var is None or handle.var.type not in _NAMED:
+        return errors
+    known = _RIGHT if not kind or handle.var.type == kind else _NEARLY
+    return [*errors, *_query_errors(place, name, sig, kind, known, handle)]
+
+
+def _may_be_sampler(op: Operand) -> bool:
+    """Whether the second handle of a sampling instruction fits: no register, or an integer one of 32 or 64 bits."""
+    var = op.var
+    return op.kind != O_REG or (
+        var is not None and var.type[0] in "bus" and var.vec == 1 and TYPE_BITS[var.type] in (32, 64)
+    )
+
+
+def _sampler_errors(name: str, handles: list[Operand], use: Use) -> list[str]:
+    """The messages on the second handle of a sampling instruction: a sampler, if those are objects of their own."""
+    sampler = handles[0] if handles else None
+    var = sampler.var if sampler is not None else None
+    errors = []
+    if sampler is not None and sampler.kind == O_SREG:
+        errors.append(f"Special register argument not allowed for instruction '{name}'")
+    if use.independent and not _is_sampler(var):
+        errors.append(_expected(2, name, "samplerref"))
+    if sampler is not None and sampler.kind == O_SYM and (var is None or var.type not in _NAMED):
+        errors.append(f"Argument 2 of instruction '{name}': must be register")
+    return errors
+
+
+def _is_sampler(var: Var | None) -> bool:
+    """Whether a variable is a sampler or a register that can hold the handle of one."""
+    if var is None:
+        return False
+    return TYPE_BITS.get(var.type) == 64 if var.space == "reg" else var.type == "samplerref"
 
 
 def _queried(name: str, where: Operand) -> bool:
@@ -118,10 +178,10 @@ def _handle(where: Operand, kind: str) -> int:
     var = where.var
     if var is None:
         return _WRONG if where.name or where.func is not None else _NEARLY
-    if var.space != "reg" and (var.type == kind or (var.type == "samplerref" and kind == "texref" and not where.elems)):
+    if var.space != "reg" and (var.type == kind or (var.type in _NAMED and not kind)):
         return _WRONG if where.value else _RIGHT
     if var.type in _NAMED:
-        return _NEARLY
+        return _WRONG if where.value else _NEARLY
     if TYPE_BITS.get(var.type) != 64 or var.type[0] not in "bus":
         return _WRONG
     return _RIGHT if var.space == "reg" and not where.value else _NEARLY

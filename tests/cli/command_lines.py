@@ -11,6 +11,10 @@ FILES = {
     "bad.ptx": HEAD.format("sm_75") + ".visible .entry k(){ .reg .b32 %r<2>; add.u32 %r1, %zz, 1; ret; }\n",
     "syn.ptx": HEAD.format("sm_75") + ".visible .entry k(){ foo; ret; }\n",
     "empty.ptx": "",
+    "new.ptx": ".version 99.99\n",
+    "pragma.ptx": HEAD.format("sm_75") + '.pragma "a\n\nb";\n.visible .entry k(){ ret; }\n',
+    "string.ptx": HEAD.format("sm_75") + '"a\n\nb"\n.visible .entry k(){ ret; }\n',
+    "debug.ptx": HEAD.format("sm_75, debug") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "l.ptx": HEAD.format("sm_75") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "f.ptx": HEAD.format("sm_75")
     + ".func g() { ret; }\n.visible .entry a() { ret; }\n.visible .entry b() { call g; ret; }\n.visible .entry c() { ret; }\n",
@@ -144,6 +148,10 @@ nosuch.ptx -optf o1.opt
 -optf loop.opt k.ptx
 -ias ".version 99.99"
 --input-as-string ".version 99.99"
+new.ptx
+pragma.ptx
+string.ptx
+debug.ptx
 -ias ""
 -ias foo
 empty.ptx

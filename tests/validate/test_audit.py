@@ -116,7 +116,7 @@ def test_a_kernel_that_traps_must_trap() -> None:
 def test_alternatives_are_run_as_needed() -> None:
     """The first alternatives explain it; the others are not run."""
     text = KERNEL.replace(
-        "add.u32 %r4, %r4, %r2;\nxor.b32 %r4, %r4, 12345;", "mul.f32 %r4, %r4, 0f3DCCCCCD;\nadd.f32 %r4, %r4, %r2;"
+        "add.u32 %r4, %r4, %r2;\nxor.b32 %r4, %r4, 12345;", "mul.f32 %r5, %r4, 0f3DCCCCCD;\nadd.f32 %r4, %r5, %r2;"
     )
     auditor, v = audited(text, cubin(text, fmad=True))
     assert v.outcome == EQUAL
@@ -184,6 +184,18 @@ def test_a_fused_product_is_allowed() -> None:
     )
     assert audited(text, cubin(text))[1].outcome == EQUAL
     assert audited(text, cubin(text.replace("add.f32 %f4", "sub.f32 %f4")))[1].outcome == DIFFERENT
+
+
+def test_a_difference_of_products_is_fused_exactly() -> None:
+    """Part of a complex product: where the difference is small, the product that is not rounded leaves more than its error."""
+    text = HEAD + (
+        ".visible .entry k(.param .u64 p) { .reg .b64 %d<3>; .reg .b32 %r; .reg .f32 %f<8>; ld.param.u64 %d0, [p]; mov.u32 %r, %tid.x;\n"
+        "mad.wide.u32 %d1, %r, 4, %d0; ld.global.f32 %f1, [%d1]; ld.global.f32 %f2, [%d1+512];\n"
+        "add.f32 %f6, %f1, 0f3A83126F; add.f32 %f7, %f2, 0f3A83126F;\n"
+        "mul.f32 %f3, %f1, %f7; mul.f32 %f4, %f2, %f6; sub.f32 %f5, %f3, %f4; st.global.f32 [%d1], %f5; ret; }\n"
+    )
+    assert audited(text, cubin(text))[1].outcome == EQUAL
+    assert audited(text, cubin(text.replace("sub.f32 %f5, %f3", "sub.f32 %f5, %f1")))[1].outcome == DIFFERENT
 
 
 def test_words_that_move_are_floats_with_an_error() -> None:

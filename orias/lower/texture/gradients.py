@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import K_NONE, PT, RZ, Opnd, imm, is_reg, r
 from orias.lower.frame import params
 from orias.lower.memory.loads_stores import elements
-from orias.lower.texture.handles import handle_value
+from orias.lower.texture.handles import demand_samplers, handle_value
 from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import O_PAIR, O_VEC, TYPE_BITS, Instr, Operand
 from orias.target import abi, driver
@@ -69,6 +69,7 @@ def syscall_name(i: Instr) -> str:
 
 def lower_syscall(ctx: "Ctx", i: Instr) -> None:
     """Lower to a call of the driver's function."""
+    demand_samplers(ctx, i)
     p = _Parts(i)
     ctx.begin_guarded()
     count = _COUNT[i.sig.mods["dim"]]

@@ -68,6 +68,12 @@ def reference_of(ctx: "Ctx", o: Operand) -> Var | None:
     return ctx.state.reference_values.get(vreg(ctx.src(base_register(o), "b64")))
 
 
+def demand_samplers(ctx: "Ctx", i: Instr) -> None:
+    """Refuse the handle of a sampler where textures hold theirs (``texmode_unified``): ptxas 13.0.88 has it as an offset."""
+    if len(i.ops[1].elems) == 2 and "texmode_independent" not in ctx.module.ast.target_options:
+        raise ctx.unsupported(f"'{i.sig.text}' with a sampler in texmode_unified")
+
+
 def handle_value(ctx: "Ctx", i: Instr, o: Operand) -> Opnd:
     """A handle as a 64-bit value."""
     if (

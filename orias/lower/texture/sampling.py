@@ -14,7 +14,7 @@ from orias.lower.frame.registry import lowers
 from orias.lower.matrix.mma import narrowed
 from orias.lower.memory.loads_stores import elements
 from orias.lower.texture import gradients
-from orias.lower.texture.handles import handle_of, reference_of, with_handle
+from orias.lower.texture.handles import demand_samplers, handle_of, reference_of, with_handle
 from orias.ptx.ast import O_PAIR, O_REG, O_VEC, Instr, Operand
 from orias.target import descriptors, features
 
@@ -129,6 +129,7 @@ def _fetch(ctx: "Ctx", i: Instr, texels: bool, raw: bool = False) -> _Fetch:
     """Handle, coordinates, layer and sample of the address operand; with `raw`, directions are not scaled."""
     dim = i.sig.mods.get("dim", "")
     where = i.ops[1]
+    demand_samplers(ctx, i)
     f = _Fetch(handle_of(ctx, i, where), _SHAPES[dim])
     if len(where.elems) == 2 and not texels:
         _take_sampler(ctx, i, f, where.elems[0])

@@ -12,7 +12,8 @@ class Choice(NamedTuple):
     the second of two values where the manual names none (quotient by zero, NaN to integer, payload of a NaN that neg or
     abs passes).  ``serial``: threads run one after the other, the last one first, each as far as it can.  ``product``: error in units in the
     last place of products without a rounding mode, which a compiler may fuse with an addition (not rounding them moves
-    them by less than one).  ``schedule``: a seed by which warps and divergent paths take turns, 0 for the usual order.
+    them by less than one).  ``fuse``: additions take in the product that makes an operand, the first one (1) or the second one (2)
+    if both are products, 0 for none.  ``schedule``: a seed by which warps and divergent paths take turns, 0 for the usual order.
     """
 
     poison: int
@@ -21,6 +22,7 @@ class Choice(NamedTuple):
     other: bool
     serial: bool = False
     product: int = 0
+    fuse: int = 0
     schedule: int = 0
 
 

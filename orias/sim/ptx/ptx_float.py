@@ -100,6 +100,9 @@ def _add(s: PtxSite) -> Exec:
         return _packed(s, lambda x, y: sf.fadd32(x, y, mode, ftz, False), minus)
     if _is_half(t):
         return _half_op(s, 2, (lambda x, y: _odd_sum(x, -y)) if minus else _odd_sum)
+    fused = _fused_add(s)
+    if fused is not None:
+        return fused
     x, y, put = _mixed(s, s.ops[1], type_of(s)), s.src(s.ops[2], t), s.dst(s.ops[0], t)
     if minus:
         plus = y
@@ -107,6 +110,28 @@ def _add(s: PtxSite) -> Exec:
     if t == "f64":
         return lambda m, a: put(m, a, sf.dadd64(x(m, a), y(m, a), mode))
     return lambda m, a: put(m, a, sf.fadd32(x(m, a), y(m, a), mode, ftz, sat))
+
+
+def _fused_add(s: PtxSite) -> Exec | None:
+    """An addition or subtraction with the product that makes one of its operands, rounded once; None if none does."""
+    products = s.unit.fused.get(id(s.instr))
+    if products is None:
+        return None
+    at = 1 if products[0] is None or (products[1] is not None and s.program.image.choice.fuse == 2) else 0
+    product = products[at]
+    assert product is not None
+    t = s.types[0]
+    gets = [s.src(o, t) for o in (product.ops[1], product.ops[2], s.ops[2 - at])]
+    put, ftz, sat, minus = s.dst(s.ops[0], t), s.has("ftz"), s.has("sat"), s.name == "sub"
+    turned = (minus and at == 1, minus and at == 0)
+
+    def run(m: Machine, a: Active) -> None:
+        x, y, z = (g(m, a) for g in gets)
+        x = negated(x) if turned[0] else x
+        z = negated(z) if turned[1] else z
+        put(m, a, sf.dfma64(x, y, z, sf.RN) if t == "f64" else sf.fma32(x, y, z, sf.RN, ftz, sat))
+
+    return run
 
 
 def _packed(s: PtxSite, f: Callable[..., Arr], negate_last: bool = False) -> Exec:

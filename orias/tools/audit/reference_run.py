@@ -21,11 +21,13 @@ from orias.tools.validate.run_case import Outcome, Place, difference, run
 Arr = npt.NDArray[Any]
 
 _AT_ONCE: Final[tuple[Choice, ...]] = (
+    CANONICAL._replace(fuse=1),
+    CANONICAL._replace(fuse=2),
     CANONICAL._replace(product=1),
     CANONICAL._replace(product=-1),
     *(c for c in CHOICES if not c.serial),
 )
-"""The first two differ in what compilers do most often: they fuse products with additions."""
+"""The first four differ in what compilers do most often: they fuse products with additions, in one block and elsewhere."""
 _SERIAL: Final[tuple[Choice, ...]] = tuple(c for c in CHOICES if c.serial)
 _MOST_SERIAL: Final = 200_000
 """Thread instructions above which threads are not run one after the other, or by other schedules, because that takes minutes."""
