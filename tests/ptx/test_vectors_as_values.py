@@ -36,6 +36,7 @@ LEGAL = [
 MISMATCH = "Arguments mismatch for instruction '{}'"
 SPACE = "State space mismatch between instruction and address in instruction 'cp.async.bulk.tensor'"
 ILLEGAL = [
+    ("bmsk.clamp.b32 f, r, r1;", [MISMATCH.format("bmsk")]),
     ("fma.rn.bf16 h, {q}, h, h;", [MISMATCH.format("fma")]),
     ("fma.rn.bf16 h, {1, 2}, h, h;", [MISMATCH.format("fma")]),
     ("fma.rn.bf16 h, {r, r1}, h, h;", [MISMATCH.format("fma")]),
