@@ -1,8 +1,8 @@
 """Operands that instructions may not have where ptxas puts text of its own in their place.
 
-64-bit divisions, ranges of cache policies, collectives up to sm_89, products of wmma on sm_75.  That text has no place
-for a sum (a register, a variable or a function plus a constant), and a function is no argument of its calls; from sm_90
-on the same operands of collectives are legal.  Facts: docs/facts/front-end.md (operands).
+64-bit divisions, ranges of cache policies, collectives up to sm_89, wmma of halves.  That text has no place for a sum (a
+register, a variable or a function plus a constant), and a function is no argument of its calls; from sm_90 on the same
+operands of collectives are legal.  Facts: docs/facts/front-end.md (operands).
 """
 
 from typing import Final
@@ -75,6 +75,7 @@ def _product_errors(i: Instr, halved: bool) -> list[Diagnostic]:
 
 
 def _half(elems: list[Operand], n: int) -> list[Operand]:
+    """The first (0) or second (1) half of a vector."""
     half = len(elems) // 2
     return elems[n * half : (n + 1) * half]
 
