@@ -48,11 +48,24 @@ def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
         return x & y if lut == _AND else x | y
     if base == "SHF" and is_imm(src[1]):
         return _shifted(defs, d, imm_value(src[1]), depth)
+    if d.op.name == "PRMT" and is_imm(src[1]):
+        return _picked(defs, d, imm_value(src[1]), depth)
     if base == "S2R":
         return SPECIAL_BITS.get(word_text(src[0]), _ALL)
     if d.op.name == "IADD3" or d.op.name == "LEA" or (base == "IMAD" and d.op.mods in ((), ("U32",))):
         return _sum(defs, d, depth)
     return _ALL
+
+
+def _picked(defs: list[Inst | None], d: Inst, selector: int, depth: int) -> int:
+    """Possible bits of the bytes that PRMT picks out of two words."""
+    words = [possible_bits(defs, s, depth - 1) for s in (d.src[0], d.src[2])]
+    bits = 0
+    for k in range(4):
+        n = selector >> 4 * k & 15
+        byte = words[n >> 2 & 1] >> 8 * (n & 3) & 0xFF
+        bits |= (byte if n < 8 else 0xFF if byte & 0x80 else 0) << 8 * k
+    return bits
 
 
 def _shifted(defs: list[Inst | None], d: Inst, by: int, depth: int) -> int:

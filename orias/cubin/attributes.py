@@ -139,9 +139,9 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(bval(nv.BINDLESS_TEXTURE_BANK, 0))
     if k.surface_named_again:
         out.append(bval(nv.BINDLESS_SURFACE_BANK, 0))
-    out += _externs(k, symbols)
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    out += _externs(k, symbols)
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
@@ -185,9 +185,9 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(nval(nv.WMMA_USED))
     if k.is_entry:
         out.append(hval(nv.MAXREG_COUNT, k.maxreg))
-    out += _externs(k, symbols)
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    out += _externs(k, symbols)
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)

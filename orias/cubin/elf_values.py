@@ -17,6 +17,8 @@ DRIVER_SIZES: Final[dict[tuple[str, bool], str]] = {
     ("surface", False): ".nv.surfrefDescSize", ("surface", True): ".nv.surfrefDescSize",
 }  # fmt: skip
 """(table of descriptors, independent mode) -> the undefined symbol whose value, from the driver, is a descriptor's size in bytes."""
+CONSTANT_SIZE: Final = ".nv.ptx.const0.size"
+"""The undefined symbol of an object whose value, from the linker, is the number of bytes of the module's constant variables."""
 
 _NOP: Final = bytes.fromhex("18790000000000000000000000c00f00")
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
-from orias.cubin.elf_values import DRIVER_SIZES, pad_code
+from orias.cubin.elf_values import CONSTANT_SIZE, DRIVER_SIZES, pad_code
 from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
 from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserved_section, reserved_variables
 from orias.cubin.relocs import apply
@@ -49,6 +49,8 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
     for r in k.relocs:
         if r.symbol in DRIVER_SIZES.values() and r.symbol not in w.symbols:
             w.define(OutSymbol(r.symbol, elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 4))
+        if r.symbol == CONSTANT_SIZE and r.symbol not in w.symbols:
+            w.define(OutSymbol(r.symbol, elf.STB_LOCAL, elf.STT_OBJECT, INTERNAL, None, 0, 4))
     if first and w.m.relocatable:
         add_variables(w)
     _add_externs(w, k)

@@ -80,8 +80,8 @@ def all_relocations(w: Work, frame: OutSection) -> None:
                 _add_resolved(w, code.bank2, _resolved_pointers(w, code))
         if with_code:
             _add_texture_relocs(w, code)
-    if m.debug:
-        _add_lines(w)
+    for lines, entries in w.line_relocs:
+        _add(w, lines, entries)
     if w.bank4 is not None:
         w.bank4.data = bytes(max(s.offset + 8 for s in m.bank4))
         slots = [OutReloc(s.offset, R_64, w.symbol(s.symbol, ".nv.constant4"), s.addend) for s in m.bank4]
@@ -97,8 +97,6 @@ def all_relocations(w: Work, frame: OutSection) -> None:
                     out.append(OutReloc(v.offset + r.offset, r.type, target_symbol, r.addend))
         applied = any(v.relocs_applied for v in m.variables if v.space == space)
         _add(w, section, out, applied and w.facts.addends_in_relocations)
-    if not m.debug:
-        _add_lines(w)
     for code in before_frame:
         _add_texture_relocs(w, code)
     left, resolved = frames(w, frame)
@@ -170,12 +168,6 @@ def _texture_places(w: Work) -> tuple[bool, list[Code], list[Code]]:
 def _apart(w: Work) -> bool:
     """Whether the file is an executable whose functions have sections of their own."""
     return w.m.own_sections and not w.m.relocatable
-
-
-def _add_lines(w: Work) -> None:
-    """The relocations of line tables and debug sections; with -g they come before those of data."""
-    for section, entries in w.line_relocs:
-        _add(w, section, entries)
 
 
 def reloc_bytes(relocs: list[OutReloc], rela: bool) -> bytes:

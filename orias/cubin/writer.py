@@ -16,6 +16,7 @@ from orias.cubin.put_info import fill, module_records
 from orias.cubin.put_relocs import all_relocations, late_names, reloc_bytes
 from orias.cubin.quirks import REL_ACTION, bytes_after_section_names, clear_program_header_size
 from orias.cubin.section_builder import OutSection, OutSegment, OutSymbol
+from orias.cubin.variable_layout import creation_order
 from orias.cubin.work import INTERNAL, Work, slot_symbol
 
 if TYPE_CHECKING:
@@ -198,7 +199,11 @@ def _order(w: Work, head: list[OutSection], graph: list[OutSection]) -> list[Out
     """All sections in file order."""
     out = [OutSection("", elf.SHT_NULL, 0, 0), *head]
     out += [c.info for c in w.codes] + graph + [p[0] for p in w.pending]
-    out += [s for s in (w.bank4, w.bank3) if s is not None]
+    # Banks 3 and 4 are in the order of what is first in them: functions that code calls, then variables.
+    spaces = [v.space for v in creation_order(w.m.variables) if v.space in ("const", "global")]
+    calls = {e.name for e in w.m.externs} & {s.symbol for s in w.m.bank4}
+    banks = (w.bank3, w.bank4) if spaces[:1] == ["const"] and not calls else (w.bank4, w.bank3)
+    out += [s for s in banks if s is not None]
     out += [c.bank2 for c in w.codes if c.bank2 is not None]
     early = [c.bank0 for c in w.codes if c.bank0 is not None and (c.bank0_early or not w.facts.split_segments)]
     out += early

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from orias.driver import graphs
 from orias.driver.calls_launch import Launch, prepared, run
-from orias.driver.calls_memory import box, fill_work, row_copies
+from orias.driver.calls_memory import box, fill_work, free, row_copies
 from orias.driver.calls_stream import host_work, known
 from orias.driver.driver_registry import call, get32, get64, get_string, put32, put64, put_string, u
 from orias.driver.driver_state import Driver, Event
@@ -17,7 +17,8 @@ _KERNEL_BYTES: Final = 56
 """Bytes of CUDA_KERNEL_NODE_PARAMS that are read: function, grid, block, shared bytes, parameters."""
 _FILL_BYTES: Final = 40
 _COPY_BYTES: Final = 200
-_POOL_BYTES: Final = 88
+_AUTO_FREE: Final = 1
+"""CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH; the other flags have no effect."""
 _KINDS: Final = {
     graphs.KERNEL: "kernel", graphs.COPY: "copy", graphs.FILL: "fill", graphs.HOST: "host", graphs.CHILD: "graph",
     graphs.EMPTY: "empty", graphs.WAIT: "wait", graphs.RECORD: "record", graphs.ALLOCATE: "allocate", graphs.FREE: "free",
@@ -172,7 +173,14 @@ def destroy(d: Driver, graph: int) -> None:
 @call("cuGraphClone")
 def clone(d: Driver, place: int, graph: int) -> None:
     """A copy."""
-    put64(place, d.new(d.get(graph, Graph).copied(d)))
+    put64(place, d.new(_without_memory(d.get(graph, Graph)).copied(d)))
+
+
+def _without_memory(graph: Graph) -> Graph:
+    """Fails for a graph with nodes of memory: they cannot be copied or taken away."""
+    if graph.has_memory():
+        raise DriverError("INVALID_VALUE", "the graph allocates or frees memory")
+    return graph
 
 
 @call("cuGraphNodeFindInClone")
@@ -288,6 +296,7 @@ def add_dependencies_2(d: Driver, graph: int, starts: int, ends: int, data: int,
 @call("cuGraphRemoveDependencies")
 def remove_dependencies(d: Driver, graph: int, starts: int, ends: int, count: int) -> None:
     """Let nodes follow others no more."""
+    _without_memory(d.get(graph, Graph))
     for b, n in zip(_nodes(d, starts, count), _nodes(d, ends, count), strict=True):
         if b not in n.before:
             raise DriverError("INVALID_VALUE", "there is no such dependency")
@@ -303,8 +312,10 @@ def remove_dependencies_2(d: Driver, graph: int, starts: int, ends: int, data: i
 @call("cuGraphDestroyNode")
 def destroy_node(d: Driver, node: int) -> None:
     """Take a node out of its graph."""
-    found = d.drop(node, Node)
-    for graph in [g for g in d.handles.values() if isinstance(g, Graph) and found in g.nodes]:
+    found = d.get(node, Node)
+    holding = [_without_memory(g) for g in d.handles.values() if isinstance(g, Graph) and found in g.nodes]
+    d.drop(node, Node)
+    for graph in holding:
         graph.nodes.remove(found)
         for n in graph.nodes:
             if found in n.before:
@@ -373,7 +384,7 @@ def add_host(d: Driver, place: int, graph: int, before: int, count: int, at: int
 @call("cuGraphAddChildGraphNode")
 def add_child(d: Driver, place: int, graph: int, before: int, count: int, child: int) -> None:
     """A copy of another graph."""
-    copy = d.get(child, Graph).copied(d)
+    copy = _without_memory(d.get(child, Graph)).copied(d)
     add(d, place, graph, before, count, graphs.CHILD, Executable(copy).run, (d.new(copy), copy))
 
 
@@ -404,26 +415,6 @@ def add_wait(d: Driver, place: int, graph: int, before: int, count: int, event: 
 @call("cuGraphEventRecordNodeGetEvent", "cuGraphEventWaitNodeGetEvent")
 def get_event(d: Driver, node: int, place: int) -> None:
     """The event of a node."""
-    put64(place, d.get(node, Node).details)
-
-
-@call("cuGraphAddMemAllocNode")
-def add_allocation(d: Driver, place: int, graph: int, before: int, count: int, at: int) -> None:
-    """Memory, which is there from now on."""
-    address = d.arena.allocate(get64(at + _POOL_BYTES + 16), "device")
-    put64(at + _POOL_BYTES + 24, address)
-    add(d, place, graph, before, count, graphs.ALLOCATE, graphs.nothing, address)
-
-
-@call("cuGraphAddMemFreeNode")
-def add_free(d: Driver, place: int, graph: int, before: int, count: int, address: int) -> None:
-    """The end of a use of memory, which stays because the graph may run again."""
-    add(d, place, graph, before, count, graphs.FREE, graphs.nothing, address)
-
-
-@call("cuGraphMemFreeNodeGetParams")
-def free_params(d: Driver, node: int, place: int) -> None:
-    """The address of such a node."""
     put64(place, d.get(node, Node).details)
 
 
@@ -514,15 +505,18 @@ def change(node: Node, work: graphs.Work, details: Any) -> None:
 # -- instantiated graphs
 
 
-def executable(d: Driver, graph: int) -> int:
-    """The handle of an instantiated copy."""
-    return d.new(Executable(d.get(graph, Graph).copied(d)))
+def executable(d: Driver, graph: int, flags: int) -> int:
+    """The handle of an instantiated copy; there is at most one at a time of a graph that owns memory."""
+    found = d.get(graph, Graph)
+    if found.has_memory() and any(isinstance(e, Executable) and e.is_of(found) for e in d.handles.values()):
+        raise DriverError("INVALID_VALUE", "the graph allocates or frees memory, and has an executable")
+    return d.new(Executable(found.copied(d), u(flags)))
 
 
 @call("cuGraphInstantiateWithFlags")
 def instantiate(d: Driver, place: int, graph: int, flags: int) -> None:
     """An executable graph."""
-    put64(place, executable(d, graph))
+    put64(place, executable(d, graph, flags))
 
 
 @call("cuGraphInstantiate", "cuGraphInstantiate_v2")
@@ -530,13 +524,13 @@ def instantiate_2(d: Driver, place: int, graph: int, node: int, text: int, size:
     """The same with a place for messages."""
     if text:
         put_string(text, size, b"")
-    put64(place, executable(d, graph))
+    put64(place, executable(d, graph, 0))
 
 
 @call("cuGraphInstantiateWithParams")
 def instantiate_with(d: Driver, place: int, graph: int, at: int) -> None:
     """The same with a structure of parameters."""
-    put64(place, executable(d, graph))
+    put64(place, executable(d, graph, get64(at)))
     put32(at + 24, 0)
 
 
@@ -548,9 +542,8 @@ def destroy_executable(d: Driver, handle: int) -> None:
 
 @call("cuGraphExecGetFlags")
 def executable_flags(d: Driver, handle: int, place: int) -> None:
-    """Flags have no effect."""
-    d.get(handle, Executable)
-    put64(place, 0)
+    """The flags that it was made with."""
+    put64(place, d.get(handle, Executable).flags)
 
 
 @call("cuGraphUpload")
@@ -564,7 +557,16 @@ def upload(d: Driver, handle: int, stream: int) -> None:
 def launch(d: Driver, handle: int, stream: int) -> None:
     """Do the work of all nodes."""
     found = d.get(handle, Executable)
-    graphs.submit(d, stream, graphs.CHILD, found.run)
+    graphs.submit(d, stream, graphs.CHILD, lambda: _run(d, found))
+
+
+def _run(d: Driver, found: Executable) -> None:
+    """Does the work; memory that the launch before left is freed first, where the graph was made so."""
+    if found.flags & _AUTO_FREE:
+        for n in found.nodes:
+            if n.kind == graphs.ALLOCATE and d.graph_memory.is_live(n.details):
+                free(d, n.details.address)
+    found.run()
 
 
 @call("cuGraphExecUpdate_v2")
@@ -632,7 +634,7 @@ def set_executable_record(d: Driver, handle: int, node: int, event: int) -> None
 @call("cuGraphExecChildGraphNodeSetParams")
 def set_executable_child(d: Driver, handle: int, node: int, child: int) -> None:
     """Change a graph."""
-    copy = d.get(child, Graph).copied(d)
+    copy = _without_memory(d.get(child, Graph)).copied(d)
     change(of_executable(d, handle, node), Executable(copy).run, (d.new(copy), copy))
 
 
@@ -646,14 +648,3 @@ def set_enabled(d: Driver, handle: int, node: int, enabled: int) -> None:
 def get_enabled(d: Driver, handle: int, node: int, place: int) -> None:
     """Whether a node runs."""
     put32(place, int(of_executable(d, handle, node).enabled))
-
-
-@call("cuDeviceGraphMemTrim", needs="init")
-def trim(d: Driver, number: int) -> None:
-    """Graphs keep no memory besides their own."""
-
-
-@call("cuDeviceGetGraphMemAttribute", needs="init")
-def memory_attribute(d: Driver, number: int, attribute: int, place: int) -> None:
-    """Bytes that graphs keep."""
-    put64(place, 0)

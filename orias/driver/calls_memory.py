@@ -1,18 +1,22 @@
 """Memory: allocations of every kind, pools, copies, fills, attributes of pointers."""
 
 import ctypes
+from typing import Final
 
 from orias.driver import graphs
 from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
-from orias.driver.host_memory import POOL, OutOfMemory
+from orias.driver.graph_memory import Allocation
+from orias.driver.host_memory import MAPPED, POOL, OutOfMemory
 from orias.driver.results import DriverError
-from orias.sim.core.sim_errors import Fault
 
 _HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4
 """CUmemorytype."""
 _PITCH = 512
+ALLOCATION_BYTES: Final = 120
+"""Bytes of CUDA_MEM_ALLOC_NODE_PARAMS: properties of the pool, access descriptors and their count, size, address."""
+_SIZE_AT: Final = ALLOCATION_BYTES - 16
 
 
 def _allocate(d: Driver, place: int, size: int, kind: str) -> None:
@@ -53,9 +57,45 @@ def allocate_pitch(d: Driver, place: int, pitch: int, width: int, height: int, e
 
 @call("cuMemAllocAsync")
 def allocate_async(d: Driver, place: int, size: int, stream: int) -> None:
-    """Device memory in stream order; a graph's memory is there from its capture on."""
-    _allocate(d, place, size, "device")
-    graphs.submit(d, stream, graphs.ALLOCATE, graphs.nothing)
+    """Device memory in stream order; where the stream is captured, the graph owns it."""
+    capture = graphs.capture_of(d, stream)
+    if capture is None:
+        _allocate(d, place, size, "device")
+        return
+    # The properties of a pool of device memory that is not shared, without access descriptors.
+    words = 1, 0, 1, 0, *[0] * ((_SIZE_AT - 16) // 4)
+    given = b"".join(w.to_bytes(4, "little") for w in words) + u(size).to_bytes(8, "little")
+    allocation = graph_allocation(d, capture.graph, given)
+    graphs.submit(d, stream, graphs.ALLOCATE, provide_work(d, allocation), allocation)
+    put64(place, allocation.address)
+
+
+def graph_allocation(d: Driver, graph: graphs.Graph, given: bytes) -> Allocation:
+    """Memory that a graph owns: its address, and memory there when the work runs."""
+    size = int.from_bytes(given[_SIZE_AT:], "little")
+    if not size:
+        raise DriverError("INVALID_VALUE", "0 bytes")
+    try:
+        allocation = d.graph_memory.reserve(d.arena, size, graph, given)
+    except OutOfMemory as e:
+        raise DriverError("OUT_OF_MEMORY", str(e)) from None
+    if d.sanitizer is not None:
+        d.sanitizer.allocated(allocation.address)
+    return allocation
+
+
+def provide_work(d: Driver, allocation: Allocation) -> graphs.Work:
+    """The start of the memory of a graph."""
+    return lambda: d.graph_memory.provide(d.arena, allocation)
+
+
+def free_work(d: Driver, allocation: Allocation) -> graphs.Work:
+    """Its end."""
+
+    def work() -> None:
+        free(d, allocation.address)
+
+    return work
 
 
 @call("cuMemAllocFromPoolAsync")
@@ -73,12 +113,17 @@ def allocate_host(d: Driver, place: int, size: int, flags: int = 0) -> None:
 
 @call("cuMemFree_v2", "cuMemFreeHost", "cuMemFreeAsync")
 def free(d: Driver, address: int, stream: int = 0) -> None:
-    """Give memory back; a captured one stays, because the graph may run again."""
-    if graphs.capture_of(d, stream) is not None:
-        graphs.submit(d, stream, graphs.FREE, graphs.nothing)
+    """Give memory back; where the stream is captured, only memory of graphs."""
+    capture = graphs.capture_of(d, stream)
+    if capture is not None:
+        allocation = d.graph_memory.freed_by(u(address), capture.graph)
+        graphs.submit(d, stream, graphs.FREE, free_work(d, allocation), allocation)
         return
-    if address and not (u(address) in d.arena.ranges and u(address) >= POOL and d.arena.release(u(address))):
+    known = d.arena.ranges.get(u(address))
+    given = known is not None and known.start >= POOL and known.kind != MAPPED
+    if address and not (given and d.arena.release(u(address))):
         raise DriverError("INVALID_VALUE", "no allocation starts there")
+    d.graph_memory.freed(u(address))
 
 
 @call("cuMemHostRegister_v2", "cuMemHostRegister")
@@ -198,14 +243,21 @@ def _check(d: Driver, address: int, size: int) -> None:
     if not size:
         return
     if POOL <= address < POOL << 1:
-        try:
-            found = d.arena.find(address)
-            if found is None or address + size > found.start + found.size:
+        at, end = address, address + size
+        while at < end:
+            # Memory that the program maps may be of several parts.
+            found = d.arena.find(at)
+            if found is None or (end > found.start + found.size and found.kind != MAPPED):
                 raise DriverError("INVALID_VALUE", f"{size} bytes at 0x{address:x} are in no allocation")
-        except Fault:
-            raise DriverError("INVALID_VALUE") from None
+            at = found.start + found.size
     elif not address:
         raise DriverError("INVALID_VALUE", "a null pointer")
+
+
+def _check_given(d: Driver, address: int, size: int) -> None:
+    """The same for work that may run later: graphs may provide the memory until then."""
+    if not d.graph_memory.holds(u(address), size):
+        _check(d, address, size)
 
 
 def _copy(d: Driver, to: int, source: int, size: int) -> None:
@@ -226,7 +278,7 @@ def row_copies(d: Driver, to: list[int], source: list[int], size: tuple[int, int
     width, height, depth = size
     for end in (to, source):
         if width * height * depth:
-            _check(d, end[0], (depth - 1) * end[2] + (height - 1) * end[1] + width)
+            _check_given(d, end[0], (depth - 1) * end[2] + (height - 1) * end[1] + width)
 
     def work() -> None:
         for z in range(depth):
@@ -314,10 +366,11 @@ def fill_work(d: Driver, to: int, pitch: int, value: int, size: int, width: int,
     """A fill of rows of `width` elements of `size` bytes, at distances of `pitch` bytes."""
     to, pitch, count, rows = u(to), u(pitch), u(width), u(height)
     element = u(value, 8 * size).to_bytes(size, "little")
-    if count and rows:
-        _check(d, to, (rows - 1) * pitch + count * size)
+    span = (rows - 1) * pitch + count * size if count and rows else 0
+    _check_given(d, to, span)
 
     def work() -> None:
+        _check(d, to, span)
         d.timeline.moved(d.device, rows * count * size)
         if d.arena.written is not None:
             for y in range(rows):

@@ -7,9 +7,11 @@ from typing import Any, ClassVar, Final
 
 from orias.cubin.model import KernelCode
 from orias.driver.devices import Device, chosen
+from orias.driver.graph_memory import GraphMemory
 from orias.driver.host_memory import HostArena
 from orias.driver.results import NAMES, DriverError
 from orias.driver.timeline import Codes, Timeline
+from orias.driver.virtual_memory import VirtualMemory
 from orias.sim.core.image import Image
 
 _FIRST_HANDLE: Final = 0x51000000
@@ -111,6 +113,8 @@ class Driver:
         self.primary_flags = 0
         self.pool = self.new(Pool())
         self.current_pool = self.pool
+        self.graph_memory: Final = GraphMemory()
+        self.virtual: Final = VirtualMemory()
         self.sanitizer: Any = None
         """The checks of ``orias exec --tool`` (orias.driver.sanitizer), None without."""
         self.timeline: Final = Timeline.shared()

@@ -38,6 +38,10 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
 
+    def has_memory(self) -> bool:
+        """Whether nodes allocate or free memory."""
+        return any(n.kind in (ALLOCATE, FREE) for n in self.nodes)
+
     def ordered(self) -> list[Node]:
         """The nodes, each after all that it depends on; INVALID_VALUE if there is a cycle."""
         left, done, out = list(self.nodes), set[int](), list[Node]()
@@ -63,10 +67,15 @@ class Graph:
 
 
 class Executable:
-    """An instantiated graph: copies of its nodes in order."""
+    """An instantiated graph: copies of its nodes in order; ``flags`` of CUgraphInstantiate_flags."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, flags: int = 0) -> None:
         self.nodes: Final = graph.ordered()
+        self.flags: Final = flags
+
+    def is_of(self, graph: Graph) -> bool:
+        """Whether its nodes are copies of those of a graph."""
+        return any(n.like in graph.nodes for n in self.nodes)
 
     def run(self) -> None:
         """Does the work of all nodes."""

@@ -34,8 +34,14 @@ _GRAIN: Final = 512
 """The driver gives memory in multiples of this, and hardware notices no access up to there."""
 NO_RESERVE: Final = 0x4000
 """MAP_NORESERVE, which Python's mmap lacks before 3.13."""
-_FLAGS: Final = 0x02 | 0x20 | NO_RESERVE | 0x100000
-"""MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE, MAP_FIXED_NOREPLACE."""
+_SHARED: Final = 0x01
+_PRIVATE: Final = 0x02
+_FIXED: Final = 0x10
+_ANONYMOUS: Final = 0x20
+_FLAGS: Final = _PRIVATE | _ANONYMOUS | NO_RESERVE | 0x100000
+"""The last is MAP_FIXED_NOREPLACE."""
+MAPPED: Final = "mapped"
+"""The kind of memory that the program has put at an address itself."""
 _DONTNEED: Final = 4
 
 
@@ -57,7 +63,7 @@ class Shadow(Protocol):
 
 
 class Range(NamedTuple):
-    """An allocation: first address, bytes, and what it is (``device``, ``managed``, ``host``)."""
+    """An allocation: first address, bytes, and what it is (``device``, ``managed``, ``host``, ``mapped``)."""
 
     start: int
     size: int
@@ -105,22 +111,41 @@ class HostArena(Arena):
 
     def allocate(self, size: int, name: str, align: int = 256) -> int:
         """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
-        if self.used + size > self.capacity:
-            raise OutOfMemory(f"{size} bytes, {self.capacity - self.used} are free")
-        start = -(-self.top // align) * align
-        if start + size + GUARD > POOL + POOL_SIZE:
-            raise OutOfMemory("all addresses were given out")
-        end = start + size if self.exact else -(-(start + size) // _GRAIN) * _GRAIN
-        self._enter(start, end - start, name)
-        self.top = end + GUARD
-        self.used += size
-        address = start + self.base
-        self.ranges[address] = Range(address, size, name)
-        if self.written is not None and name != "device":
-            self.written.fill(address, end - start)
+        self._check_room(size)
+        address = self.reserve(size, align)
+        self.provide(address, size, name)
         if self._passing is not None and (name == "parameters" or name.endswith("descriptors")):
             self._passing.append(address)
         return address
+
+    def reserve(self, size: int, align: int = 256) -> int:
+        """Takes addresses for `size` bytes at a multiple of `align`, which no other allocation gets; returns the first."""
+        start = -(-(self.top + self.base) // align) * align - self.base
+        if start + size + GUARD > POOL + POOL_SIZE:
+            raise OutOfMemory("all addresses were given out")
+        self.top = self._end(start, size) + GUARD
+        return start + self.base
+
+    def provide(self, address: int, size: int, name: str) -> None:
+        """Puts memory at reserved addresses where there is none now."""
+        self._check_room(size)
+        start = address - self.base
+        end = self._end(start, size)
+        self._enter(start, end - start, name)
+        self.used += size
+        self.ranges[address] = Range(address, size, name)
+        i = bisect_right(self._freed, address, key=lambda r: r.start) - 1
+        if i >= 0 and self._freed[i].start == address:
+            del self._freed[i]
+        if self.written is not None and name != "device":
+            self.written.fill(address, end - start)
+
+    def _check_room(self, size: int) -> None:
+        if self.used + size > self.capacity:
+            raise OutOfMemory(f"{size} bytes, {self.capacity - self.used} are free")
+
+    def _end(self, start: int, size: int) -> int:
+        return start + size if self.exact else -(-(start + size) // _GRAIN) * _GRAIN
 
     def _enter(self, start: int, size: int, name: str) -> None:
         i = bisect_right(self.starts, start)
@@ -138,7 +163,7 @@ class HostArena(Arena):
         i = bisect_right(self.starts, start) - 1
         del self.starts[i], self.ends[i], self.names[i]
         self._last = (0, 0)
-        if address >= POOL:
+        if address >= POOL and known.kind != MAPPED:
             self.used -= known.size
             if known.kind in ("device", "managed", "host"):
                 insort(self._freed, known)
@@ -147,10 +172,23 @@ class HostArena(Arena):
                 self._libc.madvise(first, last - first, _DONTNEED)
         return True
 
-    def register(self, address: int, size: int) -> None:
-        """Makes host memory known as an allocation."""
-        self._enter(address - self.base, size, "host")
-        self.ranges[address] = Range(address, size, "host")
+    def register(self, address: int, size: int, kind: str = "host") -> None:
+        """Makes memory that is there known as an allocation."""
+        self._enter(address - self.base, size, kind)
+        self.ranges[address] = Range(address, size, kind)
+        if self.written is not None and kind == MAPPED:
+            self.written.fill(address, size)
+
+    def take(self, size: int) -> None:
+        """Counts memory that has no address yet."""
+        self._check_room(size)
+        self.used += size
+
+    def map_file(self, address: int, size: int, file: int, offset: int) -> None:
+        """Puts bytes of a file at reserved addresses; -1: new memory."""
+        flags = _FIXED | (_SHARED if file >= 0 else _PRIVATE | _ANONYMOUS | NO_RESERVE)
+        if self._libc.mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, file, offset) != address:
+            raise OutOfMemory("the system maps no more memory")
 
     def find(self, address: int) -> Range | None:
         """The allocation that holds an address."""

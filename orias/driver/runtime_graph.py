@@ -3,7 +3,7 @@
 import ctypes
 from typing import Final
 
-from orias.driver import calls_graph, graphs
+from orias.driver import calls_graph, calls_graph_memory, graphs  # noqa: F401 - their functions are entered
 from orias.driver.driver_registry import HANDLERS, Handler, call, get64
 from orias.driver.driver_state import Driver
 from orias.driver.graphs import Node
@@ -13,14 +13,16 @@ from orias.driver.runtime_memory import box_of
 _COPY_BYTES: Final = 160
 """Bytes of cudaMemcpy3DParms."""
 _SAME: Final = (
-    "GraphAddChildGraphNode", "GraphAddEmptyNode", "GraphAddEventRecordNode", "GraphAddEventWaitNode", "GraphAddHostNode",
-    "GraphAddMemFreeNode", "GraphChildGraphNodeGetGraph", "GraphClone", "GraphCreate", "GraphDestroy", "GraphDestroyNode",
-    "GraphEventRecordNodeGetEvent", "GraphEventWaitNodeGetEvent", "GraphExecChildGraphNodeSetParams", "GraphExecDestroy",
-    "GraphExecEventRecordNodeSetEvent", "GraphExecGetFlags", "GraphExecHostNodeSetParams", "GraphGetNodes",
-    "GraphGetRootNodes", "GraphHostNodeGetParams", "GraphHostNodeSetParams", "GraphInstantiateWithFlags",
-    "GraphInstantiateWithParams", "GraphLaunch", "GraphMemFreeNodeGetParams", "GraphMemsetNodeGetParams",
-    "GraphMemsetNodeSetParams", "GraphNodeFindInClone", "GraphNodeGetEnabled", "GraphNodeGetType", "GraphNodeSetEnabled",
-    "GraphUpload", "StreamBeginCaptureToGraph", "StreamEndCapture", "StreamIsCapturing", "ThreadExchangeStreamCaptureMode",
+    "DeviceGetGraphMemAttribute", "DeviceGraphMemTrim", "DeviceSetGraphMemAttribute", "GraphAddChildGraphNode",
+    "GraphAddEmptyNode", "GraphAddEventRecordNode", "GraphAddEventWaitNode", "GraphAddHostNode", "GraphAddMemAllocNode",
+    "GraphAddMemFreeNode", "GraphChildGraphNodeGetGraph", "GraphClone", "GraphCreate", "GraphDestroy",
+    "GraphDestroyNode", "GraphEventRecordNodeGetEvent", "GraphEventWaitNodeGetEvent",
+    "GraphExecChildGraphNodeSetParams", "GraphExecDestroy", "GraphExecEventRecordNodeSetEvent", "GraphExecGetFlags",
+    "GraphExecHostNodeSetParams", "GraphGetNodes", "GraphGetRootNodes", "GraphHostNodeGetParams",
+    "GraphHostNodeSetParams", "GraphInstantiateWithFlags", "GraphInstantiateWithParams", "GraphLaunch",
+    "GraphMemAllocNodeGetParams", "GraphMemFreeNodeGetParams", "GraphMemsetNodeGetParams", "GraphMemsetNodeSetParams",
+    "GraphNodeFindInClone", "GraphNodeGetEnabled", "GraphNodeGetType", "GraphNodeSetEnabled", "GraphUpload",
+    "StreamBeginCaptureToGraph", "StreamEndCapture", "StreamIsCapturing", "ThreadExchangeStreamCaptureMode",
 )  # fmt: skip
 """Functions that take what the driver's of the same name take."""
 _RENAMED: Final = {
@@ -171,12 +173,6 @@ def add_fill(d: Driver, place: int, graph: int, before: int, count: int, at: int
 def set_executable_fill(d: Driver, handle: int, node: int, at: int) -> None:
     """Change a fill of an executable graph."""
     calls_graph.set_executable_fill(d, handle, node, at, 0)
-
-
-@call("cudaGraphAddMemAllocNode", needs="runtime")
-def add_allocation(d: Driver, place: int, graph: int, before: int, count: int, at: int) -> None:
-    """Memory."""
-    calls_graph.add_allocation(d, place, graph, before, count, at)
 
 
 @call("cudaGraphDebugDotPrint", needs="runtime")

@@ -56,6 +56,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         words = "".join(f" {name} {kind or '-'}" for name, kind in names)
         lines.append(f".name v{v}:{FILE_NAMES[fn.vkind[v]]}{fn.vwidth[v]}{words}")
     lines += [f".assigned {line} {' '.join(names)}" for line, names in fn.assigned.items()]
+    if fn.variables:
+        lines.append(".variables" + "".join(f" {name} {line}" for name, line in sorted(fn.variables.items())))
     for x in fn.locations:
         # Omit a location whose first or last instruction is gone.
         if x.first in number and x.last in number:
@@ -115,6 +117,8 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
         fn.names[ident] = [(n, _text(t)) for n, t in zip(rest[1::2], rest[2::2], strict=True)]
     elif key == ".assigned":
         fn.assigned[int(rest[0])] = rest[1:]
+    elif key == ".variables":
+        fn.variables = {n: int(line) for n, line in zip(rest[::2], rest[1::2], strict=True)}
     elif key == ".location":
         _read_location(fn, rest)
     else:

@@ -54,9 +54,14 @@ def promote_frame(fn: Func) -> bool:
     return True
 
 
+def is_small(fn: Func) -> bool:
+    """True for a frame that is not too large for registers."""
+    return fn.frame_fixed <= _WORD * fn.knobs.local_words_limit
+
+
 def _is_private(fn: Func) -> bool:
-    """True if the frame is small (a larger one would not fit in registers) and all of its uses are accesses that `_rewrite` knows."""
-    if fn.frame_fixed > _WORD * fn.knobs.local_words_limit:
+    """True if the frame is small and all of its uses are accesses that `_rewrite` knows."""
+    if not is_small(fn):
         return False
     for inst in fn.insts():
         if inst.op is _FRAME:

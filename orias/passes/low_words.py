@@ -1,4 +1,4 @@
-"""LateExpansion, before it: 64-bit values of which only the low word is read are computed as words.
+"""OriLoopUnrolling and LateExpansion, before them: 64-bit values of which only the low word is read are computed as words.
 
 Addresses of local and shared memory are 64-bit values in PTX, but the accesses read the low word.  An addition of 64 bits
 costs two operations, a wide product a pair of registers and a zero in the high word of a zero-extended addend.
@@ -13,7 +13,11 @@ from orias.isa.operand import (
     PT,
     RZ,
     Opnd,
+    imm,
+    imm_value,
     in_file,
+    is_bare,
+    is_imm,
     is_vreg,
     lane_words,
     vreg,
@@ -21,50 +25,69 @@ from orias.isa.operand import (
     with_word_lane,
     without_lane,
 )
-from orias.ori.ir import OP_COPY, OP_PACK, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
 from orias.passes.dce import eliminate_dead
 from orias.semantics.integers import constant_of
 
 _ADD: Final = op("IADD3")
 _PRODUCT: Final = op("IMAD")
+_SHIFT: Final = op("SHF.L.U32")
+_WIDE_PRODUCTS: Final = ("IMAD.WIDE", "IMAD.WIDE.U32")
 
 
-def narrow_low_words(fn: Func) -> None:
-    """Narrow what is only read in its low word."""
-    high = [0] * len(fn.vkind)
-    found: list[Inst] = []
-    for inst in fn.insts():
-        for o in inst.uses():
-            _count(fn, high, o, 1)
-        if _narrowable(fn, inst):
-            found.append(inst)
+def narrow_low_words(fn: Func) -> bool:
+    """Narrow what is only read in its low word; True if there was anything."""
+    found = {vreg(inst.dst[0]): inst for inst in fn.insts() if _narrowable(fn, inst)}
+    if not found:
+        return False
+    whole = _read_beyond(fn, found)
     words: dict[int, int] = {}
-    for inst in reversed(found):
-        v = vreg(inst.dst[0])
-        if high[v]:
-            continue
-        for o in inst.src:
-            _count(fn, high, o, -1)
-        d = fn.new_vreg(K_R)
-        high.append(0)
-        words[v] = vreg(d)
-        _narrow(inst, d)
-        for o in inst.src:
-            _count(fn, high, o, 1)
+    for v, inst in found.items():
+        if v not in whole:
+            d = fn.new_vreg(K_R)
+            words[v] = vreg(d)
+            _narrow(inst, d)
     if not words:
-        return
+        return False
     for inst in fn.insts():
         inst.src = [_renamed(o, words) for o in inst.src]
         inst.old = _renamed(inst.old, words)
     eliminate_dead(fn)
+    return True
 
 
-def _count(fn: Func, high: list[int], o: Opnd, by: int) -> None:
-    """Note a read of a word beyond the first."""
-    if is_vreg(o) and in_file(o, K_R):
-        first, count = lane_words(o, fn.vwidth[vreg(o)])
-        if first + count > 1:
-            high[vreg(o)] += by
+def _read_beyond(fn: Func, found: dict[int, Inst]) -> set[int]:
+    """The registers that are read beyond their first word, by instructions that compute words alone unless their own result is read so."""
+    whole: set[int] = set()
+    work: list[int] = []
+
+    def read(o: Opnd) -> None:
+        if is_vreg(o) and in_file(o, K_R) and vreg(o) not in whole:
+            first, count = lane_words(o, fn.vwidth[vreg(o)])
+            if first + count > 1:
+                whole.add(vreg(o))
+                work.append(vreg(o))
+
+    for inst in fn.insts():
+        narrow = len(inst.dst) == 1 and is_vreg(inst.dst[0]) and found.get(vreg(inst.dst[0])) is inst
+        for o in _low_sources(inst) if narrow else inst.uses():
+            read(o)
+    while work:
+        wide = found.get(work.pop())
+        if wide is not None:
+            for o in wide.src:
+                read(o)
+    return whole
+
+
+def _low_sources(inst: Inst) -> list[Opnd]:
+    """What the low word of a result is computed from."""
+    s = inst.src
+    if inst.op is OP_PACK or inst.op.base == "sext64":
+        return s[:1]
+    if inst.op.name in _WIDE_PRODUCTS:
+        return [s[0], s[1], with_word_lane(s[2], 0)]
+    return [with_word_lane(o, 0) for o in s]
 
 
 def _narrowable(fn: Func, inst: Inst) -> bool:
@@ -73,9 +96,21 @@ def _narrowable(fn: Func, inst: Inst) -> bool:
         return False
     if not in_file(inst.dst[0], K_R) or fn.width(inst.dst[0]) != 2:
         return False
-    if inst.op is OP_PACK or inst.op.base == "iadd64":
+    if any(is_imm(o) and not is_bare(o) for o in inst.src):
+        return False
+    base = inst.op.base
+    if inst.op is OP_PACK or base == "iadd64" or base == "imul64":
         return len(inst.src) == 2
-    return inst.op.base == "sext64" or inst.op.name in ("IMAD.WIDE", "IMAD.WIDE.U32")
+    if inst.op is OP_COPY or inst.op is OP_PHI:
+        return all(_has_low_word(fn, o) for o in inst.src)
+    if base == "shl64":
+        return is_imm(inst.src[1]) and imm_value(inst.src[1]) < 32
+    return base == "sext64" or inst.op.name in _WIDE_PRODUCTS
+
+
+def _has_low_word(fn: Func, o: Opnd) -> bool:
+    """True for a constant, and for a register of two words without sign."""
+    return is_imm(o) or o == RZ or (is_vreg(o) and is_bare(o) and in_file(o, K_R) and fn.width(o) == 2)
 
 
 def _narrow(inst: Inst, d: Opnd) -> None:
@@ -84,12 +119,18 @@ def _narrow(inst: Inst, d: Opnd) -> None:
     inst.dst = [d]
     if inst.op is OP_PACK or inst.op.base == "sext64":
         inst.op, inst.src = OP_COPY, [s[0]]
+    elif inst.op is OP_COPY or inst.op is OP_PHI:
+        inst.src = _low_sources(inst)
     elif inst.op.base == "iadd64":
-        inst.op, inst.src = _ADD, [with_word_lane(s[0], 0), with_word_lane(s[1], 0), RZ]
+        inst.op, inst.src = _ADD, [*_low_sources(inst), RZ]
+    elif inst.op.base == "imul64":
+        inst.op, inst.src = _PRODUCT, [*_low_sources(inst), RZ]
+    elif inst.op.base == "shl64":
+        inst.op, inst.src = _SHIFT, [with_word_lane(s[0], 0), imm(imm_value(s[1])), RZ]
     elif constant_of(s[1]) == 1:
         inst.op, inst.src = _ADD, [s[0], with_word_lane(s[2], 0), RZ]
     else:
-        inst.op, inst.src = _PRODUCT, [s[0], s[1], with_word_lane(s[2], 0)]
+        inst.op, inst.src = _PRODUCT, _low_sources(inst)
 
 
 def _renamed(o: Opnd, words: dict[int, int]) -> Opnd:

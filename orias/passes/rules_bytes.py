@@ -1,4 +1,4 @@
-"""Rewrites of PRMT: chains become one, two conversions to a half packed together become one packed conversion."""
+"""Rewrites of PRMT: chains become one, extended bytes become one, two conversions to a half packed together become one conversion."""
 
 from orias.isa.op import op
 from orias.isa.operand import K_R, NOT_PT, RZ, Opnd, imm, in_file, is_bare, is_vreg, is_zero_reg
@@ -95,5 +95,21 @@ def _shift_left(cx: Cx, inst: Inst) -> None:
     rules_int.shift(cx, inst)
 
 
+def _extend(cx: Cx, inst: Inst) -> None:
+    """A byte or half that is shifted down and extended is picked out and extended by PRMT."""
+    d = cx.absorbable(inst.src[0]) if is_vreg(inst.src[0]) and is_bare(inst.src[0]) else None
+    if d is None or d.op.name not in ("SHF.R.U32.HI", "SHF.R.S32.HI") or not _plain(d.src[2]):
+        return
+    down, length = constant_of(d.src[1]), constant_of(inst.src[1])
+    if down is None or down % 8 or length not in (8, 16) or down + length > 32:
+        return
+    taken = list(range(down // 8, (down + length) // 8))
+    # Zeros from RZ, or the sign of the last byte.
+    beyond = 7 if inst.op.has("U32") else taken[-1] | 8
+    selector = sum(n << 4 * k for k, n in enumerate([*taken, *[beyond] * (4 - len(taken))]))
+    cx.rewrite(inst, op("PRMT"), [d.src[2], imm(selector), RZ])
+
+
 RULES["PRMT"] = _prmt
+RULES["SGXT"] = _extend
 RULES["SHF"] = _shift_left

@@ -50,6 +50,8 @@ _SHR: Final = op("SHF.R.U32.HI")
 _FUNNEL_LEFT: Final = (op("SHF.L.U32.HI"), op("SHF.L.W.U32.HI"))
 _FUNNEL_RIGHT: Final = (op("SHF.R.U32"), op("SHF.R.W.U32"))
 _LEA_HI: Final = op("LEA.HI")
+_SHR_SIGNED: Final = op("SHF.R.S32.HI")
+_LEA_HI_SIGNED: Final = op("LEA.HI.SX32")
 
 
 def _plain_add(inst: Inst | None) -> bool:
@@ -100,6 +102,14 @@ def _add3(cx: Cx, inst: Inst) -> None:
         _add3_with_carry(cx, inst)
         return
     terms, total = _terms(inst)
+    # A sum that is there anyway stays, where its constant as a third addend would be in the way.
+    if (
+        len(terms) == 2
+        and total == 0
+        and any(_adds_constant(cx, t) for t in terms)
+        and _add_upper_word(cx, inst, terms)
+    ):
+        return
     changed = _flatten(cx, terms, total)
     total = changed[1]
     terms = changed[0]
@@ -215,10 +225,29 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
         if d is not None and d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ:
             cx.rewrite(inst, _IMAD, [d.src[0], d.src[1], other])
             return True
-        upper = _upper_word(d) if in_file(other, K_R) and not has_flags(other) else None
+    return _add_upper_word(cx, inst, [*terms, *([imm(total)] if total else [])])
+
+
+def _adds_constant(cx: Cx, o: Opnd) -> bool:
+    """True for a register plus a constant."""
+    d = cx.definition(o) if is_vreg(o) else None
+    return d is not None and _plain_add(d) and len(_terms(d)[0]) == 1
+
+
+def _add_upper_word(cx: Cx, inst: Inst, terms: list[Opnd]) -> bool:
+    """x >> k plus y becomes LEA.HI, and other upper words likewise."""
+    for t, other in ((terms[0], terms[1]), (terms[1], terms[0])):
+        if is_imm(t) or has_flags(t) or other == t or not (is_imm(other) or in_file(other, K_R)) or other & INV:
+            continue
+        d = cx.absorbable(t)
+        upper = _upper_word(d)
         if upper is not None:
             low, left, high = upper
             cx.rewrite(inst, _LEA_HI, [low, other, high, imm(left)])
+            return True
+        k = constant_of(d.src[1]) if d is not None and d.op is _SHR_SIGNED else None
+        if d is not None and k is not None and 0 < k < 32 and in_file(d.src[2], K_R) and not has_flags(d.src[2]):
+            cx.rewrite(inst, _LEA_HI_SIGNED, [d.src[2], other, imm(32 - k)])
             return True
     return False
 

@@ -7,6 +7,7 @@ stay.
 from typing import Final
 
 from orias.analysis.cfg import dominators, find_loops
+from orias.isa.op import op
 from orias.isa.operand import (
     ABS,
     INV,
@@ -27,11 +28,18 @@ from orias.isa.operand import (
 )
 from orias.ori.decisions import UNROLLED, Decision
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.passes.local_words import is_small
 from orias.passes.loop_bodies import Body, copy_iteration, find_bodies, in_register, next_values
 from orias.semantics.integers import constant64_of, evaluate, known
 
 _COMPARE: Final = ("LT", "EQ", "LE", "GT", "NE", "GE")
-_FOLDS_TO: Final = 4
+_FRAME: Final = op("frame")
+_LOCAL: Final = ("LDL", "STL")
+_PLAIN_SUMS: Final = ("IADD3", "iadd64")
+_ADDEND: Final[dict[str, int]] = {"IMAD": 2, "LEA": 1}
+"""Sums with a multiple, and which source is the other addend."""
+_BRA: Final = op("BRA")
+_FOLDS_TO: Final = 8
 """Times the final size that the iterations may have before folding."""
 _FOLDED: Final = frozenset(known()) | {"copy"}
 
@@ -45,11 +53,16 @@ def unroll_loops(fn: Func, budget: int) -> int:
         return 0
     knobs = fn.knobs
     added = 0
+    frame = _places_in_frame(fn)
     for body in find_bodies(fn, forest):
-        iterations = _count_iterations(body, knobs.unroll_full_iterations)
+        runs = _iterations(body, knobs.unroll_full_iterations)
+        iterations = len(runs)
         limit = min(knobs.unroll_full_inst_limit + iterations * knobs.unroll_full_inst_step, knobs.unroll_full_inst_max)
-        size = iterations * _size(body)
-        if iterations == 0 or size > min(limit, budget - added) or iterations * len(body.insts()) > _FOLDS_TO * limit:
+        if iterations == 0 or iterations * len(body.insts()) > _FOLDS_TO * limit:
+            continue
+        sizes = _sizes(body, frame)
+        size = sum(sizes[b] for reached in runs for b in reached)
+        if size > min(limit, budget - added):
             continue
         if fn.decisions is not None:
             text = f"the loop's {iterations} iterations are written out"
@@ -60,25 +73,69 @@ def unroll_loops(fn: Func, budget: int) -> int:
     return added
 
 
-def _size(body: Body) -> int:
-    """Instructions of an iteration, without what folding will most likely take away once counters are constants."""
-    counters = {vreg(p.dst[0]) for p in body.phis() if constant64_of(p.src[body.entry]) is not None}
-    size = 0
-    for inst in body.insts():
-        if inst.op is OP_PHI:
-            continue
-        unknown = [
-            s for s in inst.src if s != PT and constant64_of(s) is None and not (is_vreg(s) and vreg(s) in counters)
-        ]
-        if not unknown and inst.guard == PT and inst.op.base in _FOLDED:
-            counters.update(vreg(d) for d in inst.dst if is_vreg(d))
-        elif not (
-            inst.op.name in ("IADD3", "iadd64")
-            and all(s in unknown or constant64_of(s) is not None for s in inst.src)
-            and len(unknown) < 2
-        ):
-            size += not _is_offset(inst, unknown)
-    return size
+def _places_in_frame(fn: Func) -> set[int]:
+    """The registers with addresses in the frame, if it may become registers once they are constants."""
+    if not fn.frame_fixed or not is_small(fn):
+        return set()
+    return {vreg(i.dst[0]) for i in fn.insts() if i.op is _FRAME}
+
+
+def _sizes(body: Body, frame: set[int]) -> dict[int, int]:
+    """Instructions of each block (id), without what folding will most likely take away once counters are constants.
+
+    `frame` gets what is added to the addresses in it.
+    """
+    constants = _constants(body)
+    sizes: dict[int, int] = {}
+    for b in body.blocks:
+        size = 0
+        for inst in b.insts:
+            if inst.op is OP_PHI or (b is body.latch and inst is b.insts[-1]) or _folds(inst, constants):
+                continue
+            unknown = _unknown(inst.src, constants)
+            if _is_place(inst, unknown, frame):
+                frame.add(vreg(inst.dst[0]))
+            elif not (_is_step(inst, unknown) or _is_offset(inst, unknown) or _is_in_frame(inst, frame)):
+                size += 1
+        sizes[b.id] = size
+    return sizes
+
+
+def _constants(body: Body) -> set[int]:
+    """The registers that most likely are constants in each iteration: phis that begin as constants and what is computed from them alone."""
+    phis = [p for p in body.phis() if constant64_of(p.src[body.entry]) is not None]
+    while True:
+        constants = {vreg(p.dst[0]) for p in phis}
+        for inst in body.insts():
+            if inst.op is not OP_PHI and _folds(inst, constants):
+                constants.update(vreg(d) for d in inst.dst if is_vreg(d))
+        kept = [p for p in phis if not _unknown([p.src[1 - body.entry]], constants)]
+        if len(kept) == len(phis):
+            return constants
+        phis = kept
+
+
+def _folds(inst: Inst, constants: set[int]) -> bool:
+    """True for a branch on a constant, and for an operation on constants alone."""
+    if inst.op is _BRA:
+        return is_vreg(inst.guard) and vreg(inst.guard) in constants
+    return inst.guard == PT and inst.op.base in _FOLDED and not _unknown(inst.src, constants)
+
+
+def _unknown(src: list[Opnd], constants: set[int]) -> list[Opnd]:
+    """The sources that are not constants."""
+    return [
+        s
+        for s in src
+        if s not in (PT, NOT_PT) and constant64_of(s) is None and not (is_vreg(s) and vreg(s) in constants)
+    ]
+
+
+def _is_step(inst: Inst, unknown: list[Opnd]) -> bool:
+    """True for a sum with a constant: what follows it adds both constants."""
+    if inst.op.name not in _PLAIN_SUMS or len(unknown) > 1:
+        return False
+    return all(s in unknown or constant64_of(s) is not None for s in inst.src)
 
 
 def _is_offset(inst: Inst, unknown: list[Opnd]) -> bool:
@@ -88,32 +145,58 @@ def _is_offset(inst: Inst, unknown: list[Opnd]) -> bool:
     return inst.op.name in ("IMAD.WIDE", "IMAD.WIDE.U32", "iadd64")
 
 
+def _is_place(inst: Inst, unknown: list[Opnd], frame: set[int]) -> bool:
+    """True for an address in the frame plus something known."""
+    if len(unknown) != 1 or not is_vreg(unknown[0]) or vreg(unknown[0]) not in frame or inst.guard != PT:
+        return False
+    at = _ADDEND.get(inst.op.name)
+    return inst.op.name in _PLAIN_SUMS or (at is not None and unknown[0] == inst.src[at])
+
+
+def _is_in_frame(inst: Inst, frame: set[int]) -> bool:
+    """True for an access to the frame at a place that will be a constant."""
+    return inst.op.base in _LOCAL and is_vreg(inst.src[1]) and vreg(inst.src[1]) in frame
+
+
 # --- the number of iterations
 
 
-def _count_iterations(body: Body, most: int) -> int:
-    """How often the body runs; 0 if that is not known, or more than `most` times."""
+def _iterations(body: Body, most: int) -> list[tuple[int, ...]]:
+    """The blocks (ids) that each iteration may run; nothing if it is not known how many there are, or more than `most`."""
     branch = body.goes_on
-    phis, chain = _decide(body, branch)
+    inner = {b.id: b.insts[-1].guard for b in body.blocks[:-1] if len(b.succs) == 2}
+    phis, chain = _decide(body, [branch, *inner.values()])
     state: dict[int, int | None] = {vreg(p.dst[0]): constant64_of(p.src[body.entry]) for p in phis}
-    for iteration in range(1, most + 1):
+    runs: list[tuple[int, ...]] = []
+    for _ in range(most):
         seen = dict(state)
         for inst in chain:
             seen[vreg(inst.dst[0])] = _compute(inst, seen)
         goes_on = _value(branch, seen)
         if goes_on is None:
-            return 0
+            return []
+        runs.append(_reached(body, inner, seen))
         if not goes_on:
-            return iteration
+            return runs
         state = {vreg(p.dst[0]): _value(p.src[1 - body.entry], seen) for p in phis}
-    return 0
+    return []
 
 
-def _decide(body: Body, branch: Opnd) -> tuple[list[Inst], list[Inst]]:
-    """What decides whether the loop goes on: phis of the header, and instructions in their order."""
+def _reached(body: Body, inner: dict[int, Opnd], seen: dict[int, int | None]) -> tuple[int, ...]:
+    """The blocks that an iteration may run, by what is known of its branches."""
+    reached = {body.header.id}
+    for b in body.blocks[:-1]:
+        if b.id in reached:
+            taken = _value(inner[b.id], seen) if b.id in inner else None
+            reached.update(s.id for k, s in enumerate(b.succs) if taken is None or k == taken)
+    return tuple(b.id for b in body.blocks if b.id in reached)
+
+
+def _decide(body: Body, branches: list[Opnd]) -> tuple[list[Inst], list[Inst]]:
+    """What decides where an iteration goes: phis of the header, and instructions in their order."""
     defs = body.defs()
     needed: set[int] = set()
-    work = [branch]
+    work = list(branches)
     while work:
         o = work.pop()
         inst = defs.get(vreg(o)) if is_vreg(o) else None

@@ -120,6 +120,9 @@ def _rotate(fn: Func, o: Options) -> None:
 
 def _unroll(fn: Func, o: Options) -> None:
     first_new = fn.next_block
+    # Counters of which only the low word is read, as those of addresses of shared memory are, count as words.
+    if narrow_low_words(fn):
+        simplify(fn)
     # After an inner loop is unrolled, the loop around it may be a single block, which can be unrolled too.
     budget = fn.knobs.unroll_growth_limit
     for _ in range(fn.knobs.unroll_rounds):

@@ -6,7 +6,7 @@ Facts: docs/facts/front-end.md (debug text and pragmas).
 from typing import TYPE_CHECKING, Final
 
 from orias.patterns import regex
-from orias.ptx.ast import TYPE_WORDS, DebugSection, Loc
+from orias.ptx.ast import TYPE_WORDS, DebugSection, Loc, Module
 from orias.ptx.expr import integer, plain_value, word_value
 from orias.ptx.lexer import T_DOT, T_IDENT, T_STRING
 from orias.ptx.opcode import is_word
@@ -25,6 +25,9 @@ _LABEL_BYTES: Final = 4
 _CHECKED_BYTES: Final = 2
 """Bytes of the largest item whose value is checked."""
 _WORD: Final = (1 << 32) - 1
+_OP_REGX: Final = b"\x90"
+_LONGEST_NAME: Final = 10
+"""Bytes of a number (LEB128) of 64 bits, which holds the name of a register."""
 _LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})(?=[ \t]*\n)"
 
 
@@ -176,6 +179,53 @@ def _items(state: State) -> list[int | tuple[str, int]]:
         items.append(-value if negative else value)
         if not state.take(","):
             return items
+
+
+def variable_registers(module: Module) -> dict[str, dict[str, int]]:
+    """For each function the registers that the debug sections name, those of the program's variables, with the line at which they end.
+
+    A place is ``DW_OP_regx`` with the characters of the name as a number.  It belongs to the function of the code label before it, and
+    in ``.debug_loc`` holds up to that label, the second of a pair.  Bytes that only look like a place may give a register too many.
+    """
+    owner = {label.name: (f.name, label.line) for f in module.functions for label in f.labels}
+    ends = {
+        f.name: max([s.line for s in f.body or [] if not isinstance(s, Loc)], default=0) + 1 for f in module.functions
+    }
+    found: dict[str, dict[str, int]] = {}
+    for section in module.sections:
+        data = bytearray()
+        function, end = "", 0
+        for size, value in [*section.items, (0, ("", 0))]:
+            if isinstance(value, int):
+                data += (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+                continue
+            if function:
+                there = found.setdefault(function, {})
+                for name in _registers(data):
+                    there[name] = max(there.get(name, 0), end)
+            data.clear()
+            if value[0] in owner:
+                function, line = owner[value[0]]
+                end = line if section.name == ".debug_loc" else ends[function]
+    return found
+
+
+def _registers(data: bytearray) -> set[str]:
+    """The names after the operations ``DW_OP_regx``."""
+    found: set[str] = set()
+    at = data.find(_OP_REGX)
+    while at >= 0:
+        number = shift = 0
+        for byte in data[at + 1 : at + 1 + _LONGEST_NAME]:
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        name = number.to_bytes(shift // 8 + 1, "big").lstrip(b"\0")
+        if name.startswith(b"%") and name.isascii():
+            found.add(name.decode())
+        at = data.find(_OP_REGX, at + 1)
+    return found
 
 
 def dwarf_line(state: State) -> None:

@@ -6,12 +6,13 @@ classes choose first; classes of equal width choose in order of their first poin
 """
 
 from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import Final, final
 
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import K_P, K_R, K_UP, K_UR, in_file, reg_id
 from orias.knobs.knob_values import Knobs
-from orias.ori.ir import CallInfo
+from orias.ori.ir import CallInfo, Func
 from orias.regalloc.banks import Banks
 from orias.regalloc.coalesce import Classes, Cls, Seg
 from orias.regalloc.files import FILES, kept, usable
@@ -204,13 +205,31 @@ def attempt(
 class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
-    __slots__ = ("calls", "clobbered", "heads", "occ", "roomy", "temporary", "wanted")
+    __slots__ = (
+        "calls",
+        "clobbered",
+        "ends",
+        "fn",
+        "heads",
+        "lines",
+        "occ",
+        "roomy",
+        "temporary",
+        "tight",
+        "variables",
+        "wanted",
+    )
 
     def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int) -> None:
+        self.fn: Final[Func] = rg.fn
         self.roomy: Final[int] = (1 << roomy) - 1
         """The registers that it chooses from."""
         self.temporary: int = 0
         """Registers that values used in one block take before others: those that the other values leave, if each has its own."""
+        self.ends: dict[Cls, int] = {}
+        """For each class the PTX line up to which a debugger shows it as a variable; 0: it is none."""
+        self.tight: bool = False
+        """Not every value that lasts can have a register of its own: each variable has one just where a debugger shows it."""
         self.calls: Final[bool] = bool(rg.clobbers)
         clobbered = 0
         for _, inst in rg.clobbers:
@@ -219,26 +238,60 @@ class Shown:
         """Registers that some call changes."""
         self.occ: Final[Occupancy] = occ
         self.wanted: Final[Occupancy] = Occupancy(rg.points)
-        """Where a register has, or had before, a value that is used in several blocks."""
-        self.heads: Final[list[int]] = sorted(rg.block_start[b.id] for b in rg.order)
+        """Where a register has, or had before, a variable or a value that is used in several blocks."""
+        self.variables: Final[Occupancy] = Occupancy(rg.points)
+        """Where a debugger shows a register as a variable."""
+        self.heads: Final[list[int]] = [rg.block_start[b.id] for b in rg.order]
+        """The first point of each block, in ascending order."""
+        self.lines: Final[list[list[int]]] = [list(accumulate((i.loc for i in b.insts), max)) or [0] for b in rg.order]
+        """For each block the PTX lines of its instructions, in ascending order."""
 
     def share(self, todo: list[Cls]) -> None:
         """Shares the registers out among the classes that will come."""
+        self.ends = {c: self._end(c) for c in todo}
         lasting = sum(len(c.words) for c in todo if self._lasts(c))
+        self.tight = lasting >= self.roomy.bit_length()
         self.temporary = (1 << max(self.roomy.bit_length() - lasting, _TEMPORARY)) - 1
 
     def add(self, c: Cls) -> None:
         """A class has its registers."""
+        line = self.ends[c]
         for place, segs in c.words.items():
-            if segs and self._spans(segs):
-                self.wanted.add(segs[0][0], self.wanted.size, 1 << (c.slot + place))
+            bit = 1 << (c.slot + place) if segs else 0
+            if bit and line:
+                for start, end in self._shown(segs, line):
+                    self.variables.add(start, end, bit)
+            if bit and (not self.tight if line else self._spans(segs)):
+                self.wanted.add(segs[0][0], self.wanted.size, bit)
 
-    def order(self, c: Cls) -> tuple[int, bool]:
-        """Sort key: values that are used in several blocks come first."""
-        return _rank(c), not self._lasts(c)
+    def order(self, c: Cls) -> tuple[int, bool, bool]:
+        """Sort key: the program's variables come first, then values that are used in several blocks."""
+        return _rank(c), not self.ends[c], not self._lasts(c)
 
     def _lasts(self, c: Cls) -> bool:
-        return any(segs and self._spans(segs) for segs in c.words.values())
+        return self.ends[c] > 0 or any(segs and self._spans(segs) for segs in c.words.values())
+
+    def keeps(self, c: Cls, slot: int) -> bool:
+        """Whether calls leave a class where it is, if it is a variable."""
+        return not self.ends[c] or not any(self.clobbered >> (slot + place) & 1 for place in c.words)
+
+    def _end(self, c: Cls) -> int:
+        """The PTX line up to which a debugger shows a variable that a class holds; 0: it holds none.
+
+        ptxas too keeps these values up to there, read or not.
+        """
+        names, variables = self.fn.names, self.fn.variables
+        return max([variables.get(name, 0) for v, _ in c.members for name, _ in names.get(v, ())], default=0)
+
+    def _shown(self, segs: list[Seg], end: int) -> list[tuple[int, int]]:
+        """The points of the PTX lines from a value's first one up to line `end`."""
+        at = bisect_right(self.heads, segs[0][0]) - 1
+        begin = self.lines[at][min(max(segs[0][0] - self.heads[at] - 1, 0), len(self.lines[at]) - 1)]
+        found = [(s, e) for s, e, _ in segs]
+        for head, lines in zip(self.heads, self.lines, strict=True):
+            if lines[-1] >= begin and lines[0] < end:
+                found.append((head + 1 + bisect_left(lines, begin), head + 1 + bisect_left(lines, end)))
+        return found
 
     def _spans(self, segs: list[Seg]) -> bool:
         """Whether a value is used in several blocks."""
@@ -251,18 +304,21 @@ class Shown:
         a value.  With calls, registers that no call changes come first for them.
         """
         lasts = self._lasts(c)
-        beside = 0
+        line = self.ends[c]
+        lasting = variable = 0
         for place, segs in c.words.items():
-            for start, end, _ in segs:
-                beside |= _moved(self.wanted.taken(start, end), place)
-        free = ok & ~beside
+            for start, end in self._shown(segs, line) if line and segs else [(s, e) for s, e, _ in segs]:
+                lasting |= _moved(self.wanted.taken(start, end), place)
+                variable |= _moved(self.variables.taken(start, end), place)
+        free = ok & ~lasting & ~variable
+        rest = ok & ~variable or ok
         if not lasts:
-            ok = ok & ~cost & self.temporary or ok & ~cost or ok
-            ok = ok & ~beside or ok
+            ok = free & ~cost & self.temporary or free & ~cost
+            ok = ok or rest & ~cost & self.temporary or rest & ~cost or rest
         elif self.calls:
-            ok = free & ~self.clobbered or free & ~self.temporary or free or ok & ~self.clobbered or ok
+            ok = free & ~self.clobbered or free & ~self.temporary or free or rest & ~self.clobbered or rest
         else:
-            ok = free & ~cost & ~self.temporary or free & ~cost or free or ok
+            ok = free & ~cost & ~self.temporary or free & ~cost or free or rest
         reach = 2
         while reach < 2 * self.occ.size:
             beside = 0
@@ -409,7 +465,7 @@ def _choose(
         if weight > most and slot >= 0 and ok >> slot & 1:
             best = slot
             most = weight
-    if best >= 0:
+    if best >= 0 and (shown is None or shown.keeps(c, best)):
         return best
     if shown is not None and ok & shown.roomy:
         return shown.choose(c, ok & shown.roomy, cost)

@@ -175,5 +175,13 @@ CASES: dict[str, tuple[str, str]] = {
         + _function("f", "  mov.u32 %r4, dyn;\n  xor.b32 %r5, %r1, 1;\n  shl.b32 %r5, %r5, 2;\n  add.u32 %r6, %r4, %r5;\n  ld.shared.u32 %r2, [%r6];\n"
                     "  mov.u32 %r7, fixed;\n  add.u32 %r7, %r7, %r5;\n  st.shared.u32 [%r7], %r1;\n  ld.shared.u32 %r8, [%r7];\n  mad.lo.u32 %r2, %r2, 64, %r8;\n"),
     ),
+    "size of the constant bank": (
+        ".visible .const .align 4 .u32 table[3] = {7, 8, 9};\n.visible .global .align 4 .u32 after[3] = {7, 8, 9};\n" + _DECLARE.format("f")
+        + _kernel(_call("f", "%r1", "%r2")),
+        ".extern .const .align 4 .u32 table[3];\n.extern .global .align 4 .u32 after[3];\n"
+        + _function("f", "  mov.u64 %rd3, table;\n  cvta.const.u64 %rd3, %rd3;\n  mov.u64 %rd4, after;\n  cvta.global.u64 %rd4, %rd4;\n"
+                    "  and.b32 %r3, %r1, 1;\n  setp.eq.u32 %p1, %r3, 0;\n  selp.b64 %rd3, %rd3, %rd4, %p1;\n"
+                    "  isspacep.const %p2, %rd3;\n  isspacep.global %p3, %rd3;\n  selp.u32 %r3, 1, 0, %p2;\n  selp.u32 %r4, 2, 4, %p3;\n  add.u32 %r2, %r3, %r4;\n"),
+    ),
 }  # fmt: skip
 """Name -> (the kernel's module, the other module), without headers."""

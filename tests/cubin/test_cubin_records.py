@@ -102,3 +102,44 @@ def test_order_of_sections(calls: str, options: dict[str, bool], tmp_path: Path)
     cubins = orias.compile(text, arch="sm_90", **options).data, (tmp_path / "k.cubin").read_bytes()
     ours, theirs = ([s.name for s in ElfFile(c).sections if s.name.startswith(".text.")] for c in cubins)
     assert ours == theirs
+
+
+CONSTANT, GLOBAL = ".const .u32 c[3] = {7, 8, 9};\n", ".global .u32 g[3] = {7, 8, 9};\n"
+ORDERS: Final = (
+    CONSTANT + GLOBAL,
+    GLOBAL + CONSTANT,
+    f"{CONSTANT}.visible {GLOBAL}",
+    f".global .u32 h[3];\n.visible {CONSTANT}.visible {GLOBAL}",
+)
+CALL = """{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %d; st.param.b64 [b], %d;
+  call.uni (r), vprintf, (a, b); ld.param.b32 %r, [r]; }
+"""
+ORDERED = """.file 1 "k.cu"
+.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.visible .entry k(.param .u64 p) {
+.reg .b32 %r; .reg .b64 %d;
+.loc 1 3 0
+ld.param.u64 %d, [p];
+ld.global.u32 %r, [g];
+bar.sync 0;
+@CALL@st.global.u32 [%d], %r;
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["exe", "c"])
+@pytest.mark.parametrize("call", ["", CALL], ids=["", "call"])
+@pytest.mark.parametrize("arch", rotating(ARCHES, 1, "orders"))
+@pytest.mark.parametrize("variables", ORDERS, ids=range(len(ORDERS)))
+def test_order_of_banks_relocations_and_records(
+    variables: str, arch: str, call: str, mode: str, tmp_path: Path
+) -> None:
+    """Constant banks by their first variables, lines before data, barriers before what a kernel calls."""
+    text = HEAD.format(version="9.0", arch=arch) + variables + ORDERED.replace("@CALL@", call)
+    theirs = judged(text, arch, mode, tmp_path)
+    assert isinstance(theirs, bytes)
+    ours = orias.compile(text, arch=arch, compile_only=mode == "c").data
+    for word in ("section", "record"):
+        a, b = ([n for n in features(x) if n.startswith(word) and " order " in n] for x in (ours, theirs))
+        assert a == b

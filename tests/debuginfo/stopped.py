@@ -4,6 +4,8 @@ Both simulators run the kernel.  What the interpreter has in a PTX register befo
 find at the instructions of that PTX line; where the line assigns the register, the value after it will do as well.
 """
 
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -22,15 +24,53 @@ from orias.sim.core.launch import STACK_TOP
 from orias.sim.core.state import Active, Machine
 from orias.sim.ptx.machine import PtxMachine
 from orias.sim.ptx.ptx_image import PtxImage
-from orias.sim.ptx.ptx_program import Program
+from orias.sim.ptx.ptx_program import Program, Unit
 from tests.debuginfo.test_debuginfo import tables
 
 Key = tuple[str, int]
 """Function and PTX line."""
-Values = dict[tuple[str, int], set[int]]
-"""PTX register and word -> its value; several where blocks declare one name."""
 Run = Callable[[Any], object]
 """Launches a kernel on an image, with the same memory on every one."""
+
+
+class _Registers:
+    """Where the interpreter has the registers of a function."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        """Kept, because registers are known by it."""
+        self.rows: list[int] = []
+        self.predicates: list[int] = []
+        self.narrow: set[tuple[str, int]] = set()
+        self.at: dict[tuple[str, int], list[int]] = {}
+        """PTX register and word -> its numbers in a snapshot; several where blocks declare one name."""
+        for v in unit.function.regs:
+            row, bits, words = unit.rows[id(v)]
+            for k in range(words * v.vec):
+                if bits == 1:
+                    self.predicates.append(row)
+                    self.at.setdefault((v.name, k), []).append(-len(self.predicates))
+                else:
+                    self.at.setdefault((v.name, k), []).append(len(self.rows))
+                    self.rows.append(row + k)
+                if bits in (8, 16):
+                    self.narrow.add((v.name, k))
+
+
+class Values:
+    """The PTX registers of a thread before an instruction."""
+
+    def __init__(self, registers: _Registers, m: PtxMachine, t: int) -> None:
+        self.registers = registers
+        self.words = array("I", (int(m.R[row][t]) for row in registers.rows))
+        self.predicates = bytes(int(m.P[row][t]) for row in registers.predicates)
+
+    def get(self, name: str, word: int) -> set[int]:
+        """The values of a word of a register; several where blocks declare one name."""
+        r = self.registers
+        places = r.at.get((name, word), ())
+        found = {self.words[k] if k >= 0 else self.predicates[-k - 1] for k in places}
+        return {v & 0xFFFF for v in found} if (name, word) in r.narrow else found
 
 
 @contextmanager
@@ -54,9 +94,9 @@ def _watched(issue: Callable[[Machine, int, Active], None]) -> Iterator[None]:
         yield
 
 
-def _collapsed(events: list[tuple[Key, Values]]) -> list[tuple[Key, Values, Values]]:
+def _collapsed(events: list[tuple[Key, Values | None]]) -> list[tuple[Key, Values | None, Values | None]]:
     """The events with (before, after) of each, runs of one line as one."""
-    out: list[tuple[Key, Values, Values]] = []
+    out: list[tuple[Key, Values | None, Values | None]] = []
     last: dict[str, Key] = {}
     for k, (key, before) in enumerate(events):
         returned = last.get(key[0]) == key and out[-1][0] != key
@@ -64,7 +104,8 @@ def _collapsed(events: list[tuple[Key, Values]]) -> list[tuple[Key, Values, Valu
         if returned:
             # The second step of a call.
             continue
-        after = next((v for other, v in events[k + 1 :] if other[0] == key[0]), {})
+        # Where a function ends, nothing comes after.
+        after = next((events[j][1] for j in range(k + 1, len(events)) if events[j][0][0] == key[0]), before)
         if out and out[-1][0] == key:
             out[-1] = key, out[-1][1], after
         else:
@@ -72,31 +113,38 @@ def _collapsed(events: list[tuple[Key, Values]]) -> list[tuple[Key, Values, Valu
     return out
 
 
-def _interpreted(image: PtxImage, threads: list[int], run: Run) -> dict[int, list[tuple[Key, Values]]]:
-    """For each thread the PTX instructions that it reaches, with the registers before each."""
-    found: dict[int, list[tuple[Key, Values]]] = {t: [] for t in threads}
+def _interpreted(
+    image: PtxImage, threads: list[int], run: Run, visits: int
+) -> dict[int, list[tuple[Key, Values | None]]]:
+    """For each thread the PTX instructions that it reaches, with the registers before each of the first `visits` times (0: always)."""
+    found: dict[int, list[tuple[Key, Values | None]]] = {t: [] for t in threads}
+    seen: Counter[tuple[int, int]] = Counter()
     programs: list[Program] = []
     create = Program.__init__
 
     def created(self: Program, *arguments: Any) -> None:
         create(self, *arguments)
         programs.append(self)
+        place.cache_clear()
+
+    @cache
+    def place(pc: int) -> tuple[Key, Unit]:
+        program = programs[-1]
+        unit = max((u for u in program.units if u.start <= pc), key=lambda u: u.start)
+        return (unit.function.name, program.plan_at(pc).address), unit
+
+    known: dict[int, _Registers] = {}
 
     def issue(m: Machine, pc: int, cur: Active) -> None:
         assert isinstance(m, PtxMachine)
-        program = programs[-1]
-        unit = max((u for u in program.units if u.start <= pc), key=lambda u: u.start)
-        line = program.plan_at(pc).address
+        key, unit = place(pc)
+        registers = known.get(id(unit))
+        if registers is None:
+            registers = known[id(unit)] = _Registers(unit)
         for t in threads:
-            if t not in cur.index:
-                continue
-            values: Values = {}
-            for v in unit.function.regs:
-                row, bits, words = unit.rows[id(v)]
-                for k in range(words * v.vec):
-                    value = int(m.P[row][t] if bits == 1 else m.R[row + k][t])
-                    values.setdefault((v.name, k), set()).add(value & 0xFFFF if bits in (8, 16) else value)
-            found[t].append(((unit.function.name, line), values))
+            if t in cur.index:
+                seen[t, pc] += 1
+                found[t].append((key, None if 0 < visits < seen[t, pc] else Values(registers, m, t)))
 
     with patch.object(Program, "__init__", created), _watched(issue):
         run(image)
@@ -140,17 +188,24 @@ class Look:
 
 
 def look_up(
-    cubin: bytes, text: str, arch: str, run: Run, threads: list[int], note: Callable[[Look], None], skips: int = 0
+    cubin: bytes,
+    text: str,
+    arch: str,
+    run: Run,
+    threads: list[int],
+    note: Callable[[Look], None],
+    skips: int = 0,
+    visits: int = 0,
 ) -> str:
     """Runs a kernel on the cubin and on its PTX and notes every look into a table; where a thread went another way, or nothing.
 
     `skips`: PTX instructions that the cubin may have no code for where the thread goes on, or come back to; code of lines that the
-    thread does not reach is passed over then.
+    thread does not reach is passed over then.  `visits`: how often a thread is looked at in one PTX instruction (0: always).
     """
     image = sim.load(cubin)
     module = parse(text, "k.ptx")
     interpreter = PtxImage(module, arch, like=image)
-    reached = _interpreted(interpreter, threads, run)
+    reached = _interpreted(interpreter, threads, run, visits)
     wanted = {t: _collapsed(e) for t, e in reached.items()}
     narrow = {v.name for f in module.functions for v in f.regs if v.type in _NARROW}
     named = {(f.name, s.line): _names(s.ops) for f in module.functions for s in f.body or [] if isinstance(s, Instr)}
@@ -215,14 +270,17 @@ def look_up(
                 lost = f"thread {t} is at {key} {offset:#x}, not {wanted[t][at[t] : at[t] + 1]}"
                 raise _LostError
             _, before_it, after_it = wanted[t][event]
+            if before_it is None or after_it is None:
+                continue
             for name, word, register in found:
                 if (key[0], name) not in known[t]:
                     continue
                 value = _held(m, t, register)
                 if name in narrow:
                     value &= 0xFFFF
-                allowed = {x for v in (before_it, after_it) for x in v.get((name, word), ())}
-                if interpreter.choice.poison in allowed:
+                allowed = before_it.get(name, word) | after_it.get(name, word)
+                if interpreter.choice.poison & (0xFFFF if name in narrow else 0xFFFFFFFF) in allowed:
+                    # Not written yet.
                     continue
                 look = Look(key, offset, t, name, word, register, value)
                 look.allowed = allowed
@@ -258,7 +316,7 @@ def _names(operands: list[Operand]) -> set[str]:
 
 def _at_equal_addresses(image: Any, launch: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a launch with device memory at addresses that do not depend on what an image has allocated."""
-    kernel, grid, block, arguments = launch
+    kernel, grid, block, arguments, *shared = launch
     arena = image.arena
     top = arena.allocate(16, "top")
     arena.allocate((1 << 20) - (top - arena.base), "rest")
@@ -270,7 +328,7 @@ def _at_equal_addresses(image: Any, launch: tuple[Any, ...]) -> tuple[Any, ...]:
             out.append(np.uint64(address))
         else:
             out.append(x)
-    return kernel, grid, block, out
+    return kernel, grid, block, out, *shared
 
 
 def _is_local(value: int) -> bool:

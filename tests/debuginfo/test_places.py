@@ -10,12 +10,14 @@ import orias
 from orias.cubin.elf import ElfFile
 from orias.cubin.lineread import PTX_LINE, line_tables
 from orias.ptx.ast import Instr
+from orias.ptx.debug import variable_registers
 from orias.ptx.parser import parse
 from tests.debuginfo.stopped import wrong_places
 from tests.debuginfo.test_debuginfo import tables, text_of
 from tests.kernels.test_kernels import arguments
 from tests.rotation import rotating
 from tools.debug_info.compare_locals import compared
+from tools.debug_info.true_places import judged
 
 KERNELS = Path(__file__).parent.parent / "kernels"
 ARCHES = ("sm_75", "sm_80", "sm_90", "sm_100a")
@@ -50,6 +52,37 @@ def test_values_are_where_the_tables_say_in_a_generator(arch: str) -> None:
     launch = case["kernel"], 1, tuple(case["block"]), arguments(case)[0]
     checked, wrong = wrong_places(*compiled("generator", arch)[::-1], arch, launch, [0, 3])
     assert wrong == [] and checked > 20000
+
+
+SHARED = """.version 8.7
+.target ARCH
+.address_size 64
+.extern .shared .align 16 .b8 rest[];
+.visible .entry k(.param .u64 p) {
+.reg .b64 %d; .reg .b32 %r<5>;
+.shared .align 1 .b8 one[3]; .shared .align 8 .b64 two; .shared .align 4 .b32 three[5];
+ld.param.u64 %d, [p];
+mov.u32 %r0, one;
+mov.u32 %r1, two;
+mov.u32 %r2, three;
+mov.u32 %r3, rest;
+st.shared.u8 [%r0], 1;
+st.shared.u32 [%r3], 3;
+st.shared.u32 [%r2+4], %r1;
+ld.shared.u32 %r4, [three+4];
+st.global.u32 [%d], %r4;
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", rotating(ARCHES, 1, "shared addresses"))
+@pytest.mark.parametrize("compiler", ["orias", "ptxas"])
+def test_addresses_in_shared_memory_are_those_of_the_interpreter(compiler: str, arch: str, tmp_path: Path) -> None:
+    text = SHARED.replace("ARCH", arch)
+    cubin = judged(text, arch, tmp_path) if compiler == "ptxas" else orias.compile(text, arch=arch, debug=True).data
+    checked, wrong = wrong_places(cubin, text, arch, ("k", 1, 32, [np.zeros(4, np.uint32)], 16), [0, 7])
+    assert wrong == [] and checked > 40
 
 
 @pytest.mark.parametrize("arch", rotating(("sm_80", "sm_90"), 1, "places"))
@@ -128,6 +161,50 @@ def test_no_place_before_the_first_value() -> None:
     )
     assert not located(rows, "%c", first[3]) and located(rows, "%c", first[4])
     assert not located(rows, "%d", 0)
+
+
+def regx(name: str) -> str:
+    """The place of a variable in a register: DW_OP_regx with the characters of its name as LEB128."""
+    number, items = int.from_bytes(name.encode(), "big"), [0x90]
+    while number:
+        items.append(number & 0x7F | (0x80 if number > 0x7F else 0))
+        number >>= 7
+    return "\n".join(f".b8 {x}" for x in items)
+
+
+VARIABLES = (
+    KERNEL.format(
+        "ld.param.u64 %d, [p];\nmov.u32 %a, 7;\nmov.u32 %b, %tid.x;\n.reg .b32 %r<30>, %s<150>;\n"
+        + "".join(f"add.u32 %r{k}, %b, {k};\n" for k in range(30))
+        + "".join(f"mul.lo.u32 %s{k}, %b, {k + 3};\n" for k in range(150))
+        + "L:\n"
+        + "".join(f"st.global.u32 [%d], %r{k};\n" for k in range(30))
+        + "M: add.u32 %c, %b, 1;\n"
+        + "".join(f"mul.lo.u32 %s{k}, %c, {k + 3};\n" for k in range(150))
+        + "ret;\nN:\n",
+    )
+    + ".section .debug_loc { .b64 L\n.b64 N\n.b8 6\n.b8 0\n"
+    + regx("%a")
+    + "\n.b64 L\n.b64 M\n.b8 6\n.b8 0\n"
+    + regx("%r4")
+    + "\n}\n"
+)
+
+
+def test_registers_of_variables_and_their_ends() -> None:
+    module = parse(VARIABLES, "k.ptx")
+    lines = {label.name: label.line for label in module.functions[0].labels}
+    assert variable_registers(module) == {"k": {"%a": lines["N"], "%r4": lines["M"]}}
+    module.sections[0].name = ".debug_info"
+    assert variable_registers(module) == {"k": dict.fromkeys(("%a", "%r4"), lines["N"] + 1)}
+
+
+def test_a_variable_stays_to_the_end_of_its_range() -> None:
+    """Nothing reads it, and more values follow than there are registers that nothing had."""
+    for text, there in ((VARIABLES, True), (VARIABLES.partition(".section")[0], False)):
+        cubin = orias.compile(text, arch="sm_80", debug=True).data
+        rows = next(iter(line_tables(ElfFile(cubin), PTX_LINE).values()))
+        assert bool(located(tables(cubin)["k"], "%a", max(r.offset for r in rows))) == there
 
 
 MANY = 30

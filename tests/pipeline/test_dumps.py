@@ -164,6 +164,7 @@ def full() -> Func:
     fn.implied = {1: 0xFF}
     fn.assigned, fn.keep_warp_barriers = {3: ["%r1", "%r2"]}, True
     fn.locations = [Location("%r1", "u64", 1, K_P, 3, 1, 4)]
+    fn.variables = {"%r2": 9, "%r9": 12}
     fn.remarks = [(7510, 3)]
     fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count, fn.most_warps = 8, 16, 64, 32, 48
     fn.spill_stores, fn.spill_loads, fn.quad_registers, fn.entry_regs = 4, 12, 0xF0, 168

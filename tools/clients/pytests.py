@@ -7,6 +7,9 @@ shuffle of all tests in the order of collection, cut after N; tests run in this 
 not pass, the rest of the file runs in a new process, because an error of a kernel stays with its context.  Tests that the
 results already have do not run again; where a test has several lines, the last one counts.
 
+``--each N`` keeps at most N tests of each function of the suite, before the sample is cut: first one of each, then a second
+of each, and so on.  So functions with thousands of parameters do not crowd out the others.
+
 ``--program PROGRAM`` puts ``PROGRAM --pytest`` before the arguments instead of ``-m pytest`` (``torch_cpu.py``).
 """
 
@@ -90,6 +93,17 @@ class Plugin:
             self.write(end=True)
 
 
+def spread(tests, each):
+    """At most ``each`` tests of each function, in rounds of one of each."""
+    rounds = {}
+    seen = Counter()
+    for t in tests:
+        function = t.split("[")[0]
+        rounds.setdefault(seen[function], []).append(t)
+        seen[function] += 1
+    return [t for number in range(each) for t in rounds.get(number, ())]
+
+
 def child(arguments):
     """A session of pytest in this process."""
     import pytest
@@ -159,6 +173,7 @@ def main():
     parser.add_argument(
         "--without", action="append", default=[], help="leave out tests of the sample whose name has this"
     )
+    parser.add_argument("--each", type=int, default=0, help="tests of a function, at most")
     parser.add_argument("--program", default="")
     options = parser.parse_args(own)
     program = [options.program, __file__] if options.program else [__file__]
@@ -174,6 +189,8 @@ def main():
             last[v["test"]] = v["state"]
         tests = [t for v in session(program, rest, {}, 600, log) for t in v.get("collected", ())]
         random.Random(options.seed).shuffle(tests)
+        if options.each:
+            tests = spread(tests, options.each)
         files = {}
         chosen_tests = tests[: options.count]
         for t in chosen_tests:

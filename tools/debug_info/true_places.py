@@ -30,6 +30,8 @@ from tools.debug_info.compare_locals import Place, is_counted, target_of
 THREADS = (0, 1, 5)
 SKIPS = 12
 """PTX instructions in a row that may have no code of their own."""
+VISITS = 8
+"""How often a thread is looked at in one PTX instruction."""
 SECONDS = 120
 
 
@@ -51,7 +53,7 @@ def places(cubin: bytes, text: str, arch: str, cases: list[Case]) -> dict[Place,
         looks[(look.key[0], look.name, look.key[1]), look.offset].append(look.right)
 
     for case in cases:
-        look_up(cubin, text, arch, partial(run, case=case), list(THREADS), note, SKIPS)
+        look_up(cubin, text, arch, partial(run, case=case), list(THREADS), note, SKIPS, VISITS)
     lines = text.splitlines()
     out: dict[Place, bool] = {}
     for (place, _), right in looks.items():

@@ -69,6 +69,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
                 variables.update({v.index * 8 + 1 + k: (f"{v.name}.{k}", f"v{v.vec}.{v.type}") for k in range(v.vec)})
         for value, keys in ctx.ssa.names.items():
             fn.names[value] = [variables[key] for key in keys if key in variables]
+        fn.variables = module.variable_registers(f)
         for line, assigned in state.assigned.items():
             fn.assigned[line] = sorted(variables[key][0] for key in assigned if key in variables)
         for v in state.frame_offset:

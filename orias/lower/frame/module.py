@@ -18,6 +18,7 @@ from orias.lower.frame.program import Kernel, LowerOptions, Program
 from orias.lower.frame.special_registers import read_special
 from orias.ori.ir import ConstantPool, Func
 from orias.ptx.ast import Function, Module, SymInit, Var
+from orias.ptx.debug import variable_registers
 from orias.target import descriptors, driver, features
 from orias.target.profile import Target
 
@@ -47,6 +48,7 @@ class ModuleLower:
         "_pointed",
         "_symbols",
         "_used",
+        "_variable_registers",
         "ast",
         "kernel",
         "pointer",
@@ -76,6 +78,7 @@ class ModuleLower:
         self._symbols: dict[Var, str] = _local_symbols(module)
         if options.debug and not options.relocatable:
             self._symbols.update(_debug_symbols(module))
+        self._variable_registers: dict[str, dict[str, int]] = variable_registers(module) if options.debug else {}
         self._helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.kernel: Kernel
@@ -320,6 +323,10 @@ class ModuleLower:
     def _extern(self, g: Function) -> None:
         if all(e.name != g.name for e in self.program.externs):
             self.program.externs.append(ExternFunction(g.name, WEAK if g.linkage == "weak" else GLOBAL))
+
+    def variable_registers(self, f: Function) -> dict[str, int]:
+        """With -g: the registers of a function that hold variables of the program, and the line at which they end."""
+        return self._variable_registers.get(f.name, {})
 
     def facts(self, f: Function) -> Facts:
         """The summary of a function, computed once."""

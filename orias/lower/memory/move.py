@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from orias.cubin.elf_values import CONSTANT_SIZE
 from orias.isa.operand import K_NONE, K_P, NEG, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.loads_stores import gather, to_generic
@@ -133,9 +134,11 @@ def lower_isspacep(ctx: "Ctx", i: Instr) -> None:
     b = ctx.b
     if space == "const" or space == "global":
         start = const(0, ctx.target.word("constant_window"))
-        # In relocatable modules ptxas takes the size of the bank from the linker; Orias takes the largest size.
-        size = ctx.target.number("constant_limit") if ctx.options.relocatable else ctx.module.program.const_size
-        end = b.r("iadd64", start, imm64(size), width=2)
+        if ctx.options.relocatable:
+            size = b.pack(b.copy(ctx.fn.sym(CONSTANT_SIZE, "abs32")), RZ)
+        else:
+            size = imm64(ctx.module.program.const_size)
+        end = b.r("iadd64", start, size, width=2)
         inside = b.pred("isetp64.GE.U64", value, start, PT)
         inside = b.pred("isetp64.LT.U64", value, end, inside)
         if space == "const":

@@ -64,6 +64,11 @@ class Plan:
         return plan
 
 
+def _numbers(barrier: Arr) -> list[int]:
+    """The numbers of block barriers that occur, in order."""
+    return [int(k) for k in np.flatnonzero(np.bincount(barrier))]
+
+
 class Timing(Protocol):
     """Callbacks of a time-aware run around each instruction (:mod:`orias.sim.core.late_results`)."""
 
@@ -342,9 +347,8 @@ class Engine:
         self.alive_of_block -= np.bincount(blocks, minlength=self.blocks)
         self.check_warps(who.warps)
         if (self.bar_id >= 0).any():
-            touched = np.unique(blocks)
-            for k in np.unique(self.bar_id[self.bar_id >= 0]):
-                self.check_block_barrier(int(k), touched)
+            for k in _numbers(self.bar_id[self.bar_id >= 0]):
+                self.check_block_barrier(k, blocks)
         if self.cga_waiting.any():
             self.check_cluster()
 
@@ -541,6 +545,13 @@ class Engine:
         counts = np.where(masks == self.alive_mask, np.where(masks != 0, 32, 0), popc(masks))
         return np.bincount(m.block_of[::32], weights=counts, minlength=self.blocks).astype(I64)
 
+    def all_here(self, who: Active) -> bool:
+        """Whether these are all live threads of their blocks."""
+        if who.n == int(self.alive_of_block.sum()):
+            return True
+        count = np.bincount(self.m.block_of[who.sel], minlength=self.blocks)
+        return bool(((count == 0) | (count == self.alive_of_block)).all())
+
     def wait_block(
         self, who: Active, barrier: Arr, expected: Arr, red: int, vote: Arr | None, rest: Active | None, pc: int
     ) -> int:
@@ -554,24 +565,23 @@ class Engine:
         self.bar_expected[barrier, blocks] = expected
         if rest is not None:
             self.add(pc + 1, rest)
-        touched = np.unique(blocks)
-        for k in np.unique(barrier):
-            self.check_block_barrier(int(k), touched)
+        for k in _numbers(barrier):
+            self.check_block_barrier(k, blocks)
         return -1
 
     def arrive_block(self, who: Active, barrier: Arr, expected: Arr) -> None:
         """BAR.ARV."""
         m = self.m
         blocks = m.block_of[who.sel]
-        for k in np.unique(barrier):
+        for k in _numbers(barrier):
             mine = np.zeros(m.threads, np.bool_)
             mine[who.index[np.broadcast_to(barrier, (who.n,)) == k]] = True
             self.bar_arrived[k] += self._arrivals(mine)
             self.bar_expected[barrier, blocks] = expected
-            self.check_block_barrier(int(k), np.unique(blocks))
+            self.check_block_barrier(k, blocks)
 
     def check_block_barrier(self, k: int, blocks: Arr) -> None:
-        """Releases the threads at barrier `k` in the blocks where enough have arrived."""
+        """Releases the threads at barrier `k` in those of these blocks (some may be named twice) where enough arrived."""
         m = self.m
         waiting = self.bar_id == k
         count = np.bincount(m.block_of[waiting], minlength=self.blocks)

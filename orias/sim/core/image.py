@@ -11,7 +11,7 @@ import numpy.typing as npt
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile
-from orias.cubin.elf_values import DRIVER_SIZES
+from orias.cubin.elf_values import CONSTANT_SIZE, DRIVER_SIZES
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
 from orias.cubin.relocs import (
@@ -205,6 +205,12 @@ class Image:
             if base is not None and sym.name and sym.type in (1, 13) and base < CODE_BASE:
                 self.variables[sym.name] = (base + sym.value, sym.size)
 
+    def shared_variables(self, kernel: str) -> dict[str, int]:
+        """Addresses of the shared variables of a kernel, by name, where the cubin has symbols for them (with -g)."""
+        names = (f".nv.shared.{kernel}", ".nv_debug.shared")
+        places = {s.index for s in self.reader.elf.sections if s.name in names}
+        return {s.name: s.value for s in self.reader.elf.symbols if s.section in places and s.type == elf.STT_OBJECT}
+
     def _relocate_text(self) -> None:
         """Reads the relocations of code, which exist in objects and where functions have sections of their own (-g)."""
         elf = self.reader.elf
@@ -248,6 +254,8 @@ class Image:
             return self._shared[index]
         if sym.section == 0 and sym.name.startswith(_RESERVED):
             return sym.value
+        if sym.section == 0 and sym.name == CONSTANT_SIZE:
+            return sum(s.size for s in self.reader.elf.sections if s.name == ".nv.constant3")
         if sym.section == 0:
             address = self.syscalls.address(sym.name)
             if address is None and self.reader.relocatable:

@@ -332,7 +332,8 @@ class Machine:
         self.UR: list[Arr] = list(np.full((80, self.warps), fill, U32))
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
         self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
-        self.B: list[Arr] = [np.zeros(threads, U32) for _ in range(16)]
+        self.B: defaultdict[int, Arr] = defaultdict(lambda: np.zeros(threads, U32))
+        """Convergence barrier registers by number; most kernels use few."""
         self.stamp: defaultdict[int, int] = defaultdict(int)
         """How often a builder's setter has written each register."""
         self.derived: dict[tuple[int, int], Any] = {}

@@ -14,7 +14,6 @@ from orias.isa.decode import Decoded
 from orias.isa.gmma_forms import c_count, c_start, is_list
 from orias.isa.op import F_ALIGNED, F_BARRIER, F_PARTIAL, F_SIZED, F_WGMMA, F_WRITE
 from orias.isa.operand import (
-    K_B,
     K_CONST,
     K_IMM,
     K_LABEL,
@@ -84,7 +83,6 @@ class _OriLaunch(Launch):
         m.P += [np.zeros(m.threads, np.bool_) for _ in range(code.rows.count(K_P))]
         m.UR.extend(np.full((code.rows.count(K_UR), m.warps), POISON, U32))
         m.UP += [np.zeros(m.warps, np.bool_) for _ in range(code.rows.count(K_UP))]
-        m.B += [np.zeros(m.threads, U32) for _ in range(code.rows.count(K_B))]
         # Code before allocation does not set the stack pointer; later code does.
         m.R[1][:] = STACK_TOP - code.stack
         m.set_bank(2, code.bank2(m.const[2].tobytes()))

@@ -67,6 +67,7 @@ class PtxImage:
         self._address: dict[int, int] = {}
         self._shared: dict[str, tuple[dict[int, int], int]] = {}
         self._kernel = ""
+        self._like: Image | None = like
         self._place(like)
 
     # -- data
@@ -151,10 +152,16 @@ class PtxImage:
             variables = [v for v in self._all_variables() if v.space == "shared" and id(v) not in hidden]
             sized = [v for v in variables if v.size]
             offsets, top = place(sized, self.target.number("system_shared"))
+            told = self._like.shared_variables(kernel) if self._like is not None else {}
+            if sized and all(v.name in told for v in sized):
+                # The cubin may have another order.
+                offsets = [told[v.name] for v in sized]
+                top = max(told[v.name] + v.size for v in sized)
             where = {id(v): o for v, o in zip(sized, offsets, strict=True)}
             dynamic = [v for v in variables if not v.size]
             a = max([align_of(v) for v in dynamic], default=1)
-            start = -(-top // a) * a
+            # A cubin's place may be after the variables of other kernels; it is 0 if nothing uses the memory.
+            start = max([-(-top // a) * a, *[told.get(v.name, 0) for v in dynamic]])
             where.update({id(v): start for v in dynamic})
             known = (where, start if dynamic else top)
             self._shared[kernel] = known

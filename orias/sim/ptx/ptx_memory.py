@@ -27,8 +27,8 @@ from orias.sim.sass.exec_mem import (
     GLOBAL,
     LOCAL,
     SHARED,
-    Place,
     atomic_update,
+    compare_and_swap,
     places,
     read_modify_write,
     spaces,
@@ -238,16 +238,12 @@ def _atom(s: PtxSite) -> Exec:
             offset = p.offset
             if back:
                 here, offset = here[::-1], offset[::-1]
-            mine, theirs = v[here], w[here]
-
-            def change(o: Arr, who: Arr, mine: Arr = mine, theirs: Arr = theirs, p: Place = p) -> Arr:
-                if update is None:
-                    return np.where(o == mine[who], theirs[who], o)
-                if t == "f32" and what == "add" and p.space != GLOBAL:
-                    return sf.fadd32(o, mine[who])
-                return update(o, mine[who])
-
-            old[here] = read_modify_write(p.flat, offset, size, "", change)
+            if update is None:
+                old[here] = compare_and_swap(p.flat, offset, size, v[here], w[here])
+            else:
+                keeps = t == "f32" and what == "add" and p.space != GLOBAL
+                change = _with(sf.fadd32 if keeps else update, v[here])
+                old[here] = read_modify_write(p.flat, offset, size, "", change)
         if put is not None:
             put(m, a, old)
 

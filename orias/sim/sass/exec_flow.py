@@ -356,7 +356,7 @@ def bar(s: Site) -> Flow:
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
         m = e.m
-        if of_all and rest is None and a.n == int(e.alive_of_block.sum()) and not e.bar_arrived.any():
+        if of_all and rest is None and not e.bar_arrived.any() and e.all_here(a):
             return pc + 1
         missing = e.alive_mask[a.warps] & ~a.lane_mask
         if missing.any():
@@ -388,9 +388,9 @@ def bar(s: Site) -> Flow:
             rest is None
             and expected is None
             and not red
-            and a.n == int(e.alive_of_block.sum())
             and (barrier == barrier[0]).all()
             and not e.bar_arrived.any()
+            and e.all_here(a)
         ):
             return pc + 1
         ballot = np.broadcast_to(vote(m, a), who) if vote is not None else None

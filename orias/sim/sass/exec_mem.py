@@ -431,6 +431,31 @@ def read_modify_write(flat: _Flat, offset: Arr, size: int, name: str, f: Callabl
     return result
 
 
+_FEW: Final = 8
+"""Threads at one address up to which steps of one thread for each address are faster."""
+
+
+def compare_and_swap(flat: _Flat, offset: Arr, size: int, expected: Arr, new: Arr) -> Arr:
+    """Compare-and-swap in thread order; returns the old values.
+
+    Many threads at one address, as at a lock, are done one by one as numbers: faster than in steps of one thread for each
+    address.
+    """
+    view = flat.views[size]
+    touched, which, counts = np.unique(offset >> (size.bit_length() - 1), return_inverse=True, return_counts=True)
+    if counts.max() <= _FEW:
+        return read_modify_write(flat, offset, size, "CAS", lambda o, who: np.where(o == expected[who], new[who], o))
+    now = view[touched].tolist()
+    old = []
+    for at, e, n in zip(which.tolist(), expected.tolist(), new.astype(view.dtype).tolist(), strict=True):
+        o = now[at]
+        old.append(o)
+        if o == e:
+            now[at] = n
+    view[touched] = now
+    return np.array(old, view.dtype)
+
+
 def _add_in_order(flat: _Flat, offset: Arr, size: int, v: Arr) -> Arr:
     """Integer atomic addition in thread order, by prefix sums."""
     view = flat.views[size]
@@ -518,7 +543,7 @@ def atomic(s: Site) -> Exec:
         if p.where is not None:
             v, c = v[p.where], c[p.where]
         if update is None:
-            return read_modify_write(p.flat, p.offset, size, name, lambda o, who: np.where(o == c[who], v[who], o))
+            return compare_and_swap(p.flat, p.offset, size, c, v)
         if name == "ADD":
             return _add_in_order(p.flat, p.offset, size, v)
         u = update

@@ -1,4 +1,4 @@
-"""Varied kernels made by nvcc, Triton and tinygrad, compiled by us and by ptxas, run in the simulator against host results."""
+"""Varied kernels made by nvcc, clang, Triton, tinygrad and Numba, compiled by us and by ptxas, run in the simulator against host results."""
 
 import pytest
 
