@@ -133,8 +133,8 @@ class Operand:
         self.func: Function | None = None
 
     def scalar(self) -> "Operand":
-        """The operand itself, or the element of a vector of one."""
-        return self.elems[0] if self.kind == O_VEC and len(self.elems) == 1 else self
+        """The operand itself, or the first element of a vector that stands for one value."""
+        return self.elems[0] if self.kind == O_VEC else self
 
 
 @final

@@ -348,7 +348,7 @@ class BodyReader:
         if ends_at_sum(instr):
             state.fatal(SUM_ERROR, line, column)
         if form.shape == INDEXED and len(instr.ops) == 2:
-            check_target_list(state, instr.ops[1], line, instr.ops[0].var is not None)
+            check_target_list(state, instr, line)
         self.forms.verify(form, instr, True)
         for k, op in enumerate(instr.ops):
             if op.kind == O_REG and op.key.endswith(SUM):
@@ -441,7 +441,7 @@ class BodyReader:
             line = lex.line
             for text in read_pragma(state):
                 known_pragma(state, text, line)
-                if not function.entry and (text == "enable_smem_spilling" or text.startswith(PRAGMA)):
+                if not function.entry and (text.split(" ")[0] == "enable_smem_spilling" or text.startswith(PRAGMA)):
                     state.error(f"Pragma '{text}' cannot be specified for device functions", line)
                 if text.startswith("abi_param_reg") and (
                     "abi_preserve" in function.directives
@@ -453,16 +453,7 @@ class BodyReader:
                 body.append(Pragma(text, line))
             return False
         if word == ".loc":
-            line = lex.line
-            loc = loc_directive(state)
-            if loc.inlined_at is not None and loc.inlined_at not in self.located:
-                at = " ".join([str(n) for n in loc.inlined_at])
-                state.error(
-                    f"Source location {at} used in inlined_at directive must be used in a preceding .loc directive",
-                    line,
-                )
-            if loc.inlined_at is not None:
-                loc.caller = self.located.get(loc.inlined_at)
+            loc = loc_directive(state, self.located)
             self.located[loc.file, loc.line, loc.column] = loc
             if loc.function_name is not None:
                 self.inlined.append(loc.function_name[0])

@@ -3,11 +3,11 @@
 Facts: docs/facts/front-end.md (functions).
 """
 
-from orias.ptx.ast import O_FUNC, O_LABEL, O_REG, Function, Instr, Label, Operand
+from orias.ptx.ast import O_FUNC, O_IMM, O_LABEL, O_REG, O_SYM, Function, Instr, Label, Operand, SymInit, Var
 from orias.ptx.forms import Form, note_unknown
-from orias.ptx.headers import header_directives, parameters
+from orias.ptx.headers import header_directives, parameters, unsized_results
 from orias.ptx.lexer import T_IDENT, T_PUNCT
-from orias.ptx.operands import argument, name_operand
+from orias.ptx.operands import argument, is_address_type, name_operand
 from orias.ptx.parser_state import MOST_IN_LIST, LabelUse, State
 from orias.ptx.signatures import call_errors
 
@@ -41,64 +41,104 @@ def call(state: State, form: Form, pred: Operand | None, line: int, column: int)
             prototype = state.ident()
     if lex.kind != T_PUNCT or lex.text != ";":
         state.syntax()
-    if prototype:
-        instr.proto = _proto(state, prototype, line)
     for message in [*form.checked.errors, *form.checked.late]:
         state.error(message, line, column)
     if form.checked.errors:
         return instr
-    unresolved = bool(prototype) and instr.proto is None
-    _check_callee(state, instr, name, unresolved)
-    _check_call(state, instr, callee, bare)
+    _check_callee(state, instr, name, prototype, bare)
     return instr
 
 
-def _check_callee(state: State, instr: Instr, name: str, unresolved: bool) -> None:
-    """Checks what a call names; ``unresolved``: its prototype has no meaning, which has been told."""
-    callee = instr.ops[0]
-    line = instr.line
-    if callee.kind == O_REG:
-        if instr.proto is None and not unresolved:
-            state.error("Label expected for argument 0 of instruction 'call'", line)
+_MISMATCH = "Arguments mismatch for instruction 'call'"
+_NO_TARGET = "Call target not recognized"
+_TABLES = ("u8", "u32", "u64")
+"""Types of arrays that may hold the functions that a call may reach."""
+
+
+def _check_callee(state: State, instr: Instr, name: str, prototype: str, bare: bool) -> None:
+    """Checks what a call names and its arguments, and finds its prototype or list of targets, which `prototype` names."""
+    callee, line, var = instr.ops[0], instr.line, instr.ops[0].var
+    if callee.kind == O_FUNC and callee.func is not None and not prototype:
+        if callee.func.entry:
+            state.error("Illegal call target, device function expected", line)
+        _check_call(state, instr, [callee.func], bare)
+    elif callee.kind == O_FUNC:
+        _find_targets(state, instr, prototype, bare, [_NO_REGISTER])
+    elif var is None:
+        unknown = f"Call to '{name}' requires call prototype"
+        if prototype:
+            _find_targets(state, instr, prototype, bare, [unknown])
         else:
-            state.gate("indirect call", line)
-    elif callee.kind != O_FUNC and callee.var is not None:
-        if instr.proto is None and not unresolved:
-            state.error("Label expected for argument 0 of instruction 'call'", line)
-        state.error("Argument 0 of instruction 'call': must be register", line)
-    elif callee.kind != O_FUNC and not unresolved:
-        state.error(f"Call to '{name}' requires call prototype", line)
+            state.error(unknown, line)
+    elif not is_address_type(var.type) or var.vec > 1 or var.dims:
+        state.error(_MISMATCH, line)
+    elif prototype:
+        _find_targets(state, instr, prototype, bare, [] if callee.kind == O_REG else [_NO_REGISTER, _NO_REGISTER])
+    else:
+        state.error("Label expected for argument 0 of instruction 'call'", line)
+        if callee.kind != O_REG and not instr.rets:
+            state.error(_NO_REGISTER, line)
+        if not bare:
+            state.fatal(_NO_TARGET, line)
 
 
-def _check_call(state: State, instr: Instr, callee: Operand, bare: bool) -> None:
-    """Checks the arguments of a call against the function or the prototype."""
-    function = callee.func
-    if function is None:
-        function = instr.proto.proto if instr.proto is not None else None
-    elif function.entry:
-        state.error("Illegal call target, device function expected", instr.line)
-    if function is not None:
-        own = state.function
-        formals = [] if own is None else [*own.rets, *own.params]
+_NO_REGISTER = "Argument 0 of instruction 'call': must be register"
+
+
+def _find_targets(state: State, instr: Instr, name: str, bare: bool, wrong: list[str]) -> None:
+    """Sets the prototype or list of targets of an indirect call, and checks its arguments against all of them.
+
+    ``wrong``: the messages on the callee, told if the prototype has a meaning.
+    """
+    line = instr.line
+    label = next((s.labels[name] for s in reversed(state.scopes) if name in s.labels), None)
+    found = None if label is not None else state.lookup(name)
+    unknown = label is None and found is None
+    if unknown:
+        state.error(f"Unknown symbol '{name}'", line)
+        state.error(_MISMATCH, line)
+    if instr.ops[0].kind == O_REG:
+        state.gate("indirect call", line)
+    if unknown:
+        state.unknown(name, line)
+        return
+    for message in wrong:
+        state.error(message, line)
+    if isinstance(found, Var):
+        label = _table(state, name, found, line)
+    if label is None or label.proto is None:
+        state.fatal(_NO_TARGET, line)
+    instr.proto = label
+    _check_call(state, instr, label.functions if label.functions else [label.proto], bare)
+
+
+def _table(state: State, name: str, var: Var, line: int) -> Label:
+    """The list of targets that an array of functions stands for."""
+    if var.type not in _TABLES or len(var.dims) != 1 or not var.dims[0] or var.vec > 1:
+        state.fatal("Label or .u32/.u64/.u8 array expected for argument 2 of instruction 'call'", line)
+    if var.space not in ("const", "global"):
+        state.fatal(".const or .global array expected for argument 2 of instruction 'call'", line)
+    if var.init is None:
+        state.fatal(f"Expected initializer for symbol '{name}'.", line)
+    label = Label(name, -1, line)
+    label.functions = []
+    for _, value in var.init:
+        target = value.target if isinstance(value, SymInit) else None
+        if not isinstance(target, Function):
+            state.fatal(_NO_TARGET, line)
+        if target not in label.functions:
+            label.functions.append(target)
+    label.proto = label.functions[0] if label.functions else None
+    return label
+
+
+def _check_call(state: State, instr: Instr, targets: list[Function], bare: bool) -> None:
+    """Checks the arguments of a call against the functions or the prototype; ``bare``: it has no parentheses."""
+    own = state.function
+    formals = [] if own is None else [*own.rets, *own.params]
+    for function in targets[:1] if bare else targets:
         for message in call_errors(function, instr.rets, instr.args, formals, bare):
             state.error(message, instr.line)
-
-
-def _proto(state: State, name: str, line: int) -> Label | None:
-    """The prototype or list of targets with a name."""
-    for scope in reversed(state.scopes):
-        label = scope.labels.get(name)
-        if label is not None:
-            return label
-    found = state.lookup(name)
-    if isinstance(found, Function):
-        label = Label(name, -1, line)
-        label.proto = found
-        return label
-    state.error(f"Unknown symbol '{name}'", line)
-    state.error("Arguments mismatch for instruction 'call'", line)
-    state.unknown(name, line)
-    return None
 
 
 def _arguments(state: State, line: int) -> list[Operand]:
@@ -131,18 +171,19 @@ def target_list(state: State, name: str) -> Operand:
     return result
 
 
-def check_target_list(state: State, op: Operand, line: int, told: bool) -> None:
-    """Checks the list of a brx.idx that is read whole; ``told``: nothing else is wrong, so a wrong list is reported."""
-    if op.kind != O_LABEL:
-        return
-    if op.label is None:
+def check_target_list(state: State, instr: Instr, line: int) -> None:
+    """Checks the list of a brx.idx that is read whole; a wrong one is reported if the index is right."""
+    index, op = instr.ops
+    told = index.kind == O_IMM or (index.kind == O_REG and index.var is not None and index.var.type in _WORDS)
+    if op.kind == O_LABEL and op.label is None:
         if told:
             state.error("Arguments mismatch for instruction 'brx.idx'", line)
         state.unknown(op.name, line)
-    elif op.label.targets is None and told:
+    elif told and ((op.label is not None and op.label.targets is None) or op.kind in (O_REG, O_FUNC, O_SYM)):
         state.error("Label with '.branchtargets' directive expected for argument 1 of instruction 'brx.idx'", line)
 
 
+_WORDS = ("b32", "s32", "u32")
 LISTS = (".branchtargets", ".calltargets", ".callprototype")
 
 
@@ -156,7 +197,11 @@ def labelled_list(state: State, label: Label, name: str, line: int) -> None:
         label.targets = []
         while True:
             at = lex.line
-            state.scopes[-1].uses.append(LabelUse(state.ident(), None, label.targets, at))
+            target = state.ident()
+            if state.lookup(target) is None:
+                state.scopes[-1].uses.append(LabelUse(target, None, label.targets, at))
+            else:
+                state.error("Illegal branch target, label expected", at)
             if not state.take(","):
                 break
     elif word == ".calltargets":
@@ -175,16 +220,15 @@ def labelled_list(state: State, label: Label, name: str, line: int) -> None:
                 label.functions.append(found)
             else:
                 state.error("Illegal call target, device function expected", at)
-                state.unknown(target, at)
+                if found is None:
+                    state.unknown(target, at)
         label.proto = label.functions[0] if label.functions else None
     else:
         proto = Function(name, False, line)
         if lex.kind == T_PUNCT and lex.text == "(":
             proto.rets = parameters(state, False, False)
-        if lex.kind == T_PUNCT and lex.text == "_":
-            lex.next()
-        else:
-            state.ident()
+            unsized_results(state, proto.rets)
+        state.punct("_")
         if lex.kind == T_PUNCT and lex.text == "(":
             proto.params = parameters(state, False, False)
         header_directives(state, proto)

@@ -5,7 +5,7 @@ The rows of :mod:`orias.ptx.rules` can only compare.  Facts: docs/facts/front-en
 
 import struct
 
-from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
+from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_REG, O_SREG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
 from orias.ptx.fits import register_fits
 
 
@@ -38,7 +38,7 @@ def range_errors(name: str, instr: Instr) -> list[str]:
 
 
 def tensor_errors(name: str, instr: Instr) -> list[str]:
-    """Error messages on the coordinates and offsets of a tensor copy."""
+    """Error messages on the coordinates, offsets and barrier of a tensor copy."""
     mods = instr.sig.mods
     mode = mods.get("mode", "tile")
     dim = mods.get("dim", "")
@@ -72,10 +72,24 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
 
 
 def _barrier_errors(name: str, ops: list[Operand], at: int) -> list[str]:
-    """Error messages on a vector in place of the barrier."""
-    if at == 1 and "prefetch" not in name and ops[2].kind == O_VEC:
+    """Error messages on what stands in place of the barrier."""
+    return value_errors(name, ops[2]) if at == 1 and "prefetch" not in name else []
+
+
+def value_errors(name: str, op: Operand) -> list[str]:
+    """Error messages on an operand of a tensor copy that stands for an address by its value."""
+    whole = op.var is not None and op.var.vec > 1 and not op.comp
+    if op.kind == O_VEC or (op.kind == O_REG and whole):
         return [f"Vector operand is not allowed for instruction '{name}'"]
-    return []
+    if op.kind == O_SREG:
+        return [f"Special register argument not allowed for instruction '{name}'"]
+    if op.kind == O_FUNC:
+        return [f"Illegal operand type to instruction '{name}'"]
+    if op.kind != O_REG or op.var is None:
+        return []
+    if op.neg:
+        return [f"Operand negation not allowed for instruction '{name}'"]
+    return [f"Arguments mismatch for instruction '{name}'"] if op.var.type == "pred" else []
 
 
 def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> list[str]:
@@ -113,7 +127,7 @@ def _place_of_tensor(name: str, mods: dict[str, str]) -> int:
 def _plain_errors(name: str, ops: list[Operand], at: int) -> list[str]:
     """Error messages on the address without coordinates and on the barrier; ``at``: the place of the tensor."""
     plain = 1 - at
-    if "prefetch" not in name and len(ops) > plain and ops[plain].elems:
+    if "prefetch" not in name and len(ops) > plain and ops[plain].kind == O_ADDR and ops[plain].elems:
         return [f"Arguments mismatch for instruction '{name}'"]
     barrier = ops[2].var if at == 1 and len(ops) > 2 and ops[2].kind in (O_ADDR, O_SYM) else None
     if barrier is not None and barrier.space not in ("reg", "shared"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from orias.patterns import regex
 from orias.ptx.ast import TYPE_WORDS, DebugSection, Loc, Module
 from orias.ptx.expr import integer, plain_value, word_value
-from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, T_STRING
+from orias.ptx.lexer import T_DOT, T_IDENT, T_STRING
 from orias.ptx.opcode import is_word
 from orias.ptx.parser_state import State
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _RUN: Final = r"(?a)(?:[ \t\r\f\n]*\.b8[ \t]+(?:[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9]|25[0-5])(?=[ \t]*[\r\n]))+"
 """A run of ``.b8 N`` lines, which is most of a debug section."""
+_FILE_NUMBERS: Final = 2
+"""Numbers after the name of a file: its time and size."""
 _LABEL_BYTES: Final = 4
 """Bytes of the smallest item that takes a label."""
 _CHECKED_BYTES: Final = 2
@@ -35,7 +37,7 @@ def plain_loc() -> "Pattern[str]":
 
 
 def file_directive(state: State) -> None:
-    """``.file N "name" [, time, size]``."""
+    """``.file N "name" [, time [, size]]``."""
     lex = state.lex
     lex.next()
     index = word_value(state)
@@ -43,40 +45,55 @@ def file_directive(state: State) -> None:
         state.syntax()
     name = lex.text[1:-1]
     lex.next()
-    numbers = [0, 0]
-    if state.take(","):
-        state.gate("timestamp", lex.line)
-        numbers[0] = plain_value(state)
-        state.punct(",")
-        numbers[1] = plain_value(state)
-    state.take(";")
+    numbers: list[int] = []
+    line = lex.line
+    while len(numbers) < _FILE_NUMBERS and state.take(","):
+        line = lex.line
+        numbers.append(plain_value(state))
+    if len(numbers) < _FILE_NUMBERS:
+        line = lex.line  # a comma might follow
+    if numbers:
+        state.gate("timestamp", line)
     if index in state.module.files:
-        state.error(f"Duplicate file index #{index}", lex.line)
+        state.error(f"Duplicate file index #{index}", line)
+    numbers += [0] * (_FILE_NUMBERS - len(numbers))
     state.module.files[index] = (name, numbers[0], numbers[1])
 
 
-def loc_directive(state: State) -> Loc:
-    """``.loc file line column [, function_name label[+n]] [, inlined_at file line column]``."""
+def loc_directive(state: State, located: dict[tuple[int, int, int], Loc]) -> Loc:
+    """``.loc file line column [, function_name label[+n], inlined_at file line column]``; ``located``: those before it."""
     lex = state.lex
     lex.next()
     loc = Loc(word_value(state), word_value(state), word_value(state))
-    while state.take(","):
-        word = lex.text
-        if lex.kind != T_IDENT:
-            state.syntax()
+    if not state.take(","):
+        return loc
+    _keyword(state, "function_name")
+    name = lex.text
+    if lex.kind == T_DOT and not is_word(name):
         lex.next()
-        if word == "function_name":
-            name = state.ident()
-            offset = 0
-            if state.take("+"):
-                offset = integer(state)
-            loc.function_name = (name, offset)
-        elif word == "inlined_at":
-            state.gate("inlined_at", lex.line)
-            loc.inlined_at = (word_value(state), word_value(state), word_value(state))
-        else:
-            state.syntax()
+    else:
+        state.ident()
+    loc.function_name = (name, plain_value(state) if state.take("+") else 0)
+    state.punct(",")
+    _keyword(state, "inlined_at")
+    file, row = word_value(state), word_value(state)
+    line = lex.line
+    at = (file, row, word_value(state))
+    state.gate("inlined_at", line)
+    loc.inlined_at = at
+    loc.caller = located.get(at)
+    if at not in located:
+        where = " ".join([str(n) for n in at])
+        state.error(
+            f"Source location {where} used in inlined_at directive must be used in a preceding .loc directive", line
+        )
     return loc
+
+
+def _keyword(state: State, word: str) -> None:
+    if state.lex.kind != T_IDENT or state.lex.text != word:
+        state.syntax()
+    state.lex.next()
 
 
 def section_directive(state: State) -> None:
@@ -107,17 +124,18 @@ def section_directive(state: State) -> None:
             if not size and type_[1:] not in TYPE_WORDS:
                 state.syntax()
             lex.next()
-            items = [_item(state)]
-            while state.take(","):
-                items.append(_item(state))
+            items = _items(state)
             _check(state, size, items)
             section.items.extend([(size, item) for item in items])
             position += size * len(items)
-            state.take(";")
         elif lex.kind == T_IDENT:
             label = lex.text
             lex.next()
+            line = lex.line
             state.punct(":")
+            state.gate("section_label", line)
+            if any(label in s.labels for s in state.module.sections):
+                state.error(f"Duplicate definition of label '{label}'", line)
             section.labels[label] = position
         else:
             state.syntax()
@@ -138,31 +156,29 @@ def _check(state: State, size: int, items: list[int | tuple[str, int]]) -> None:
                 state.error(f"Value out of range for type .b{8 * size} {value}", line)
 
 
-def _item(state: State) -> int | tuple[str, int]:
+def _items(state: State) -> list[int | tuple[str, int]]:
+    """Several numbers, or a name: ``s``, ``s+n``, ``s-t``."""
     lex = state.lex
-    if lex.kind == T_PUNCT and lex.text == "-":
+    if lex.kind in (T_IDENT, T_DOT) and lex.text != "WARP_SZ":
+        if is_word(lex.text):
+            state.syntax()
+        name = lex.text
         lex.next()
-        return -plain_value(state)
-    if lex.kind == T_INT or lex.text == "WARP_SZ":
-        return plain_value(state)
-    if lex.kind not in (T_IDENT, T_DOT) or is_word(lex.text):
-        state.syntax()
-    name = lex.text
-    lex.next()
-    addend = 0
-    if lex.kind == T_PUNCT and lex.text in "+-":
-        if lex.text == "-":
-            start, line = lex.pos, lex.line
-            lex.next()
-            if lex.kind == T_IDENT:
-                name += "-" + lex.text
-                lex.next()
-                return (name, 0)
-            lex.seek(start, line)
-            return (name, -integer(state))
-        lex.next()
-        addend = integer(state)
-    return (name, addend)
+        if state.take("-"):
+            line = lex.line
+            other = state.ident()
+            state.gate("section_difference", line)
+            return [(f"{name}-{other}", 0)]
+        return [(name, integer(state) if state.take("+") else 0)]
+    items: list[int | tuple[str, int]] = []
+    while True:
+        negative, line = state.take("-"), lex.line
+        value = plain_value(state)
+        if negative:
+            state.gate("section_negative", line)
+        items.append(-value if negative else value)
+        if not state.take(","):
+            return items
 
 
 def variable_registers(module: Module) -> dict[str, dict[str, int]]:

@@ -160,6 +160,9 @@ def _close(state: State, marks: list[_Mark], values: list[Const], level: int) ->
             values[-1] = _apply(state, mark.text, values[-1], right)
 
 
+_NO_INTEGER: Final = "Integer constant expression expected"
+
+
 def _reaches(state: State, marks: list[_Mark], values: list[Const], wanted: str) -> bool:
     """Applies what waits, choices too, and tells whether the mark before is the wanted one."""
     _close(state, marks, values, 1)
@@ -167,6 +170,9 @@ def _reaches(state: State, marks: list[_Mark], values: list[Const], wanted: str)
         del marks[-2:]
         no = values.pop()
         yes = values.pop()
+        for value in (values[-1], yes, no):
+            if value.type in ("f32", "f64"):
+                state.error(_NO_INTEGER, state.lex.line)
         values[-1] = yes if values[-1].value else no
         _close(state, marks, values, 1)
     return bool(marks) and marks[-1].text == wanted
@@ -223,8 +229,9 @@ def _signed_value(state: State, mark: str, value: Const) -> Const:
         if mark == "-":
             top = 63 if value.type == "f64" else 31
             return Const(value.value ^ (1 << top), value.type)
-        if mark != "+":
-            state.syntax()
+        if mark in ("!", "~"):
+            state.error(_NO_INTEGER, state.lex.line)
+            return Const(0, "int")
         return value
     if mark == "-":
         return _wrap(-value.value, value.unsigned)
@@ -288,6 +295,6 @@ def integer(state: State) -> int:
     """Reads a constant expression that must be an integer."""
     value = constant(state)
     if value.type != "int":
-        state.error("Integer constant expression expected", state.lex.line)
+        state.error(_NO_INTEGER, state.lex.line)
         return 0
     return value.value

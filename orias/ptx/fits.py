@@ -235,9 +235,9 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
     total = 0
     if slot.fixed:
         # The level of txq.level.  ptxas takes a vector of two registers too, whose meaning is open.
-        elem = op.scalar()
         said = len(use.soft)
-        fits = use.name == "txq.level" and elem is not op and scalar_fits(slot, elem, type_, result, use)
+        one = use.name == "txq.level" and len(op.elems) == 1
+        fits = one and scalar_fits(slot, op.elems[0], type_, result, use)
         del use.soft[said:]
         return fits
     for elem in op.elems:
@@ -253,13 +253,34 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         if len(op.elems) != 1:
             use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         return True
-    if type_[0] == "b" and total != TYPE_BITS.get(type_, 0):
+    if type_.startswith("bf16"):
+        return _bf16_vector(op, type_, result, use)
+    if type_ == "tf32" or (type_[0] == "b" and total != TYPE_BITS.get(type_, 0)):
         return False
-    if type_.startswith("bf16") and op.scalar() is not op and op.elems[0].kind == O_REG:
-        if use.name in ("ex2", "tanh") and type_ == "bf16x2":
-            use.note("Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction")
-        return True
     use.note(f"Vector operand is not allowed for instruction '{use.name}'")
+    return True
+
+
+def _bf16_vector(op: Operand, type_: str, result: bool, use: Use) -> bool:
+    """Whether a vector fits a bf16, or two: its registers are untyped and as wide; all get a result, the first is a source."""
+    types = register_types(op.elems)
+    if all(e.kind == O_SINK for e in op.elems):
+        use.note("Unable to infer type of vector elements (assuming .b8)")
+        use.note(f"Arguments mismatch for instruction '{use.name}'")
+        return True
+    if not are_untyped(types) or any(TYPE_BITS[t] != TYPE_BITS[type_] for t in types):
+        return False
+    if len(op.elems) not in (1, 2, 4):
+        use.note(f"Illegal vector size: {len(op.elems)}")
+    elif result and any(e.kind == O_IMM for e in op.elems):
+        use.needs_result()
+    elif use.name in ("ex2", "tanh") and type_ == "bf16x2":
+        one = len(op.elems) == 1
+        use.note(
+            "Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction"
+            if one
+            else "Arguments mismatch for instruction 'mov'"
+        )
     return True
 
 
@@ -296,7 +317,7 @@ def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) ->
             use.note(f"Illegal vector size: {len(op.elems)}")
         use.wrong_size()
         return True
-    untyped = is_untyped(op)
+    untyped = are_untyped(register_types(op.elems))
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:
             register = elem.var.type
@@ -313,9 +334,24 @@ def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) ->
     return True
 
 
-def is_untyped(op: Operand) -> bool:
-    """Whether a vector has an untyped register, which makes all of its elements untyped."""
-    return any(e.kind == O_REG and e.var is not None and e.var.type[0] == "b" for e in op.elems)
+def register_types(elems: list[Operand]) -> list[str]:
+    """The types of the registers among the elements of a vector."""
+    return [e.var.type for e in elems if e.kind == O_REG and e.var is not None]
+
+
+def are_untyped(types: list[str]) -> bool:
+    """Whether registers of these types make a vector untyped: one that is untyped does, and so do signed ones beside unsigned ones."""
+    heads = {t[0] for t in types}
+    return "b" in heads or ("s" in heads and "u" in heads)
+
+
+def may_hold(elems: list[Operand], fitting: tuple[str, ...]) -> bool:
+    """Whether the registers of a vector have types among ``fitting``, or are untyped and as wide."""
+    types = register_types(elems)
+    if all(t in fitting for t in types):
+        return True
+    widths = {TYPE_BITS[t] for t in fitting}
+    return are_untyped(types) and all(TYPE_BITS.get(t) in widths for t in types)
 
 
 def vector_errors(name: str, ops: list[Operand]) -> list[str]:

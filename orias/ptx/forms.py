@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_VEC, Instr, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_REG, O_SYM, O_VEC, Instr, Operand, Sig
 from orias.ptx.fits import OUT_OF_BOUNDS
 from orias.ptx.instructions import Checked, Checker
 from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
@@ -157,7 +157,7 @@ class Forms:
             after.extend([f"Vector operand is not allowed for instruction '{checked.name}'"] * vectors)
         both = [*checked.late, *rules] if checked.name in RULES_LAST else [*rules, *checked.late]
         self._report([*checked.errors, *both, *after], instr)
-        _index_to_address(instr, checked)
+        _value_to_address(instr, checked)
         odd = _odd_function_address(instr)
         notes = [*checked.notes, ("warning", odd)] if odd else checked.notes
         for severity, note in notes:
@@ -192,13 +192,14 @@ def _unified(name: str, instr: Instr) -> list[str]:
     return found
 
 
-def _index_to_address(instr: Instr, checked: Checked) -> None:
-    """Rewrites ``s[c]`` in place of an address to the address ``[s+c]``."""
-    row = checked.row
+def _value_to_address(instr: Instr, checked: Checked) -> None:
+    """Rewrites a variable or register in place of an address (``s[c]``, ``s+c``, ``r``) to the address ``[s+c]``."""
+    lists = checked.row.lists if checked.row is not None else []
     for i, op in enumerate(instr.ops):
-        if op.key == "s[" and row is not None and any(len(e) > i and e[i].role == "M" for e in row.lists):
+        if op.kind in (O_SYM, O_REG) and {e[i].role for e in lists if len(e) > i} == {"M"}:
             address = Operand(O_ADDR)
             address.var = op.var
+            address.comp = op.comp
             address.value = op.value
             address.key = "[s]"
             instr.ops[i] = address

@@ -122,7 +122,7 @@ f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
     "bfe": "u32 s32 u64 s64 ; D,S,u32,u32 ; ; 2.0/20",
     "bfi": "b32 b64 ; D,S,S,u32,u32 ; ; 2.0/20",
     "szext": "u32 s32 ; D,S,u32 ; !clamp/wrap ; I70 Fv7.6",
-    "bmsk": "b32 ; D,u32,u32 ; !clamp/wrap ; I70 Fv7.6",
+    "bmsk": "b32 ; =b32,u32,u32 ; !clamp/wrap ; I70 Fv7.6",
     "clmad.lo": "u64 ; D,S,S,S ; ; 9.3/80",
     "clmad.hi": "u64 ; D,S,S,S ; ; 9.3/80",
     "dp4a": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,S:u32,S:u32,u32 ; ; I61 Fv5.0",

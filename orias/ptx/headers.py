@@ -15,6 +15,13 @@ from orias.ptx.rules import apply, parse_rows
 from orias.ptx.signatures import parameter
 
 
+def unsized_results(state: State, rets: list[Var]) -> None:
+    """Reports results that are arrays without a size."""
+    for var in rets:
+        if var.dims[:1] == (0,):
+            state.error("Output parameter cannot be an incomplete array.", var.line)
+
+
 def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
     """Reads a parenthesised parameter list; ``named``: parameters of functions have names."""
     lex = state.lex
@@ -25,7 +32,7 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
     incomplete = False
     while True:
         found = Declared()
-        found.kernel = entry
+        found.kernel = entry or not named
         read_words(state, found)
         line = lex.line
         if not found.type:

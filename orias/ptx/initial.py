@@ -285,7 +285,7 @@ def _element(state: State, type_: str, size: int, leaf: _Leaf) -> int | SymInit:
             state.fatal("No initial value is allowed for .f16 type", leaf.line)
         return pattern(state, value, type_, size, leaf.line)
     found = state.lookup(leaf.name)
-    if found is None and leaf.sum:
+    if leaf.sum and not isinstance(found, Var):
         wrong = "No initial value is allowed for .f16 type" if type_ == "f16" else "Initial value type mismatch"
         state.fatal(wrong, leaf.line)
     if leaf.generic and (found is None or isinstance(found, Function)):

@@ -28,7 +28,7 @@ def launch_warnings(module: Module, target: Target, compile_only: bool) -> list[
         if function.body is None or not function.directives:
             continue
         if not function.entry and not compile_only:
-            if "local_maxnreg" in function.directives and function.name in _reached(module):
+            if "local_maxnreg" in function.directives and function.name in reached(module):
                 found.append(Diagnostic("warning", _OBJECTS_ONLY))
         else:
             texts = [*_registers(function), *_bounds(function, threads, blocks)]
@@ -41,18 +41,18 @@ _OBJECTS_ONLY: Final = (
 )
 
 
-def _reached(module: Module) -> set[str]:
+def reached(module: Module) -> set[str]:
     """The names of the functions that kernels call or take the address of, directly or not."""
     todo = [f for f in module.functions if f.entry]
-    reached: set[str] = set()
+    found: set[str] = set()
     while todo:
         for statement in todo.pop().body or ():
             if isinstance(statement, Instr):
                 for op in statement.ops:
-                    if op.func is not None and op.func.name not in reached:
-                        reached.add(op.func.name)
+                    if op.func is not None and op.func.name not in found:
+                        found.add(op.func.name)
                         todo.append(op.func)
-    return reached
+    return found
 
 
 def _registers(function: Function) -> list[str]:

@@ -6,6 +6,7 @@ Facts: docs/facts/front-end.md (matrix instructions).
 from typing import Final
 
 from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SINK, O_SREG, O_VEC, TYPE_BITS, Instr, Operand, Sig
+from orias.ptx.fits import may_hold
 from orias.ptx.opcode import is_shape
 from orias.ptx.special_names import SPECIAL
 
@@ -166,16 +167,9 @@ _REGISTERS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _all_registers(op: Operand, type_: str) -> bool:
-    """Whether the registers of a vector may hold elements of the type; constants alone are values of f64.
-
-    An untyped register makes the whole vector untyped.
-    """
-    fitting = _REGISTERS.get(type_, _WORDS)
-    types = [e.var.type for e in op.elems if e.kind == O_REG and e.var is not None]
-    untyped = next((t for t in types if t[0] == "b"), "")
-    if untyped in fitting:
-        return all(TYPE_BITS.get(t) == TYPE_BITS[untyped] for t in types)
-    return (bool(types) or type_ == "f64") and all(t in fitting for t in types)
+    """Whether the registers of a vector may hold elements of the type; constants alone are values of f64."""
+    registers = any(e.kind == O_REG for e in op.elems)
+    return (registers or type_ == "f64") and may_hold(op.elems, _REGISTERS.get(type_, _WORDS))
 
 
 def _is_word(e: Operand, stored: bool) -> bool:

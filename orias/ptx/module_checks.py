@@ -3,8 +3,9 @@
 from typing import Final
 
 from orias.diag import Diagnostic
-from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, SymInit, Var
-from orias.ptx.launch_warnings import launch_warnings
+from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, Pragma, SymInit, Var
+from orias.ptx.launch_warnings import launch_warnings, reached
+from orias.ptx.pragmas import ABI_REGISTERS
 from orias.ptx.replaced_text import replaced_text_errors
 from orias.ptx.targets import refusal
 from orias.target import driver, features
@@ -53,6 +54,8 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
         found.append(Diagnostic("error", "Feature 'unified Functions' requires command line option '--compile-only'."))
         return found
     _unresolved(module, compile_only or extensible, found)
+    _registers_of_arguments(module, found)
+    _narrow_arguments(module, compile_only, found)
     if extensible and not compile_only:
         _addresses_known(module, found)
     const = 0
@@ -70,6 +73,63 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
             Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
         )
     return found
+
+
+_NARROW: Final = frozenset(("u8", "s8", "u16", "s16", "pred"))
+_NOT_PASSED: Final = (
+    "In ABI compilation, passing predicate, 8-bit and 16-bit parameters to device functions is not supported"
+)
+_NOT_RETURNED: Final = (
+    "In ABI compilation, returning predicate, 8-bit and 16-bit values from device functions is not supported"
+)
+
+
+def _narrow_arguments(module: Module, compile_only: bool, found: list[Diagnostic]) -> None:
+    """Reports the first call, in what is compiled, with a typed parameter or result of fewer than 32 bits; untyped ones are passed."""
+    narrow = [
+        (caller, _NOT_PASSED if _has_narrow(callee.params) else _NOT_RETURNED)
+        for caller in module.functions
+        for callee in _callees(caller)
+        if _has_narrow(callee.params) or _has_narrow(callee.rets)
+    ]
+    if not narrow:
+        return
+    names = reached(module)
+    for caller, message in narrow:
+        if compile_only or caller.entry or caller.name in names:
+            found.append(Diagnostic("fatal", message, 0))
+            return
+
+
+def _has_narrow(variables: list[Var]) -> bool:
+    return any(v.type in _NARROW and not v.dims for v in variables)
+
+
+def _callees(caller: Function) -> list[Function]:
+    """The functions and prototypes that the calls of a function name."""
+    calls = [i for i in caller.body or () if isinstance(i, Instr) and i.sig.name == "call"]
+    named = [i.proto.proto if i.proto is not None else i.ops[0].func for i in calls]
+    return [f for f in named if f is not None]
+
+
+def _registers_of_arguments(module: Module, found: list[Diagnostic]) -> None:
+    """Reports the first direct call of a function whose pragma says how many registers pass arguments: ptxas knows no caller with as many."""
+    everywhere = any(text.startswith(ABI_REGISTERS) for text in module.pragmas)
+    marked = [f for f in module.functions if not f.entry and _has_registers_of_arguments(f, everywhere)]
+    for caller in module.functions if marked else ():
+        for i in caller.body or ():
+            callee = i.ops[0].func if isinstance(i, Instr) and i.sig.name == "call" else None
+            if callee is not None and callee in marked:
+                what = f"ABI mismatch when '{caller.name}' calls '{callee.name}'"
+                found.append(Diagnostic("fatal", f"{what}: number of registers used for parameter passing differ", 0))
+                return
+
+
+def _has_registers_of_arguments(f: Function, everywhere: bool) -> bool:
+    """Whether a function has the pragma, or is defined elsewhere and the module has it (the parser gives it to definitions)."""
+    return (f.body is None and everywhere) or any(
+        isinstance(s, Pragma) and s.text.startswith(ABI_REGISTERS) for s in f.body or ()
+    )
 
 
 def _has_unified(module: Module) -> bool:

@@ -9,7 +9,7 @@ from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import read_attributes
 from orias.ptx.declare import sampler_mode, type_gate
-from orias.ptx.headers import check_directives, header_directives, parameters
+from orias.ptx.headers import check_directives, header_directives, parameters, unsized_results
 from orias.ptx.lexer import T_DOT, T_PUNCT
 from orias.ptx.parser_state import State
 from orias.ptx.pragmas import BODY_PRAGMAS, known_pragma
@@ -139,7 +139,7 @@ def read_header(state: State) -> tuple[Function, bool]:
     rets: list[Var] = []
     if not entry and lex.kind == T_PUNCT and lex.text == "(":
         rets = parameters(state, False)
-        _unsized_results(state, rets)
+        unsized_results(state, rets)
     header = Function(state.ident(), entry, line)
     header.rets = rets
     if lex.kind == T_PUNCT and lex.text == "(":
@@ -160,18 +160,12 @@ def header_pragmas(state: State, header: Function, line: int) -> None:
         if not key.startswith("pragma:"):
             continue
         text = key[len("pragma:") :]
-        if text in BODY_PRAGMAS:
+        if text.split(" ")[0] in BODY_PRAGMAS:
             state.error(f"Pragma '{text}' is allowed only within function scope", line)
         else:
             known_pragma(state, text, line)
         if text.startswith(PRAGMA) and not header.entry:
             state.error(f"Pragma '{text}' cannot be specified for a function", line)
-
-
-def _unsized_results(state: State, rets: list[Var]) -> None:
-    for var in rets:
-        if var.dims[:1] == (0,):
-            state.error("Output parameter cannot be an incomplete array.", var.line)
 
 
 def check_parameters(state: State, header: Function) -> None:

@@ -25,6 +25,7 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )  # fmt: skip
+from orias.ptx.computed_checks import value_errors
 from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
@@ -40,6 +41,8 @@ _INDEXED: Final = frozenset(("ld", "ldu", "st", "multimem.red", "multimem.st", "
 """Instructions that take ``s[c]`` in place of an address."""
 _CONSTANT_BARRIERS: Final = ("cp.async.bulk", "cp.reduce.async.bulk")
 """Instructions whose barrier may be a number, which is its address in shared memory."""
+_TENSOR_COPIES: Final = ("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
+"""Instructions that take a register or a variable in place of an address."""
 _BARRIER: Final = 3
 """The first operand that may be the barrier of a copy."""
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
@@ -205,6 +208,8 @@ def _label(slot: Slot, op: Operand, use: Use) -> bool:
         return True
     if use.name == "cvt":
         return False
+    if use.name == "brx.idx":
+        return op.kind in (O_REG, O_FUNC, O_SYM)  # the message on the list is told where it is read
     use.note(f"Label expected for argument {use.index} of instruction '{use.name}'")
     if op.kind == O_SYM:
         use.must_be_register()
@@ -259,7 +264,26 @@ def _stands_for_address(slot: Slot, op: Operand, use: Use) -> bool:
     """Whether an operand without brackets is legal in place of an address."""
     if use.index >= _BARRIER and use.name in _CONSTANT_BARRIERS:
         return _integer(slot, op, use)
+    if use.name in _TENSOR_COPIES:
+        return _address_of_copy(slot, op, use)
     return op.key == "s[" and use.name in _INDEXED
+
+
+def _address_of_copy(slot: Slot, op: Operand, use: Use) -> bool:
+    """Whether an operand without brackets is legal as an address of a copy of a tensor: registers and variables are, and sums."""
+    if _integer(slot, op, use):
+        use.note("Immediate addresses allowed only for .local state space")
+    elif op.kind == O_SYM and op.var is not None:
+        if _copied_space(use) not in (op.var.space, ""):
+            use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
+    elif op.kind == O_REG and op.neg and not use.index:
+        return True  # the grammar reports it
+    else:
+        errors = value_errors(use.name, op)
+        if not errors and not (op.kind == O_REG and op.var is not None and is_address_type(op.var.type)):
+            return False
+        use.soft.extend(errors)
+    return True
 
 
 def _note_width(var: Var, use: Use) -> None:

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from orias.diag import CompileError, Diagnostic
 from orias.knobs.knob_settings import PRAGMA
-from orias.ptx.ast import Function, Module
+from orias.ptx.ast import Function, Module, Pragma
 from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, section_directive
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
@@ -28,7 +28,7 @@ from orias.ptx.module_directives import (
     target_directive,
 )
 from orias.ptx.parser_state import Fatal, State
-from orias.ptx.pragmas import BODY_PRAGMAS, PRAGMAS, known_pragma, read_pragma
+from orias.ptx.pragmas import ABI_REGISTERS, BODY_PRAGMAS, PRAGMAS, check_value, known_pragma, read_pragma
 from orias.ptx.targets import NEWEST, VERSIONS
 from orias.target import abi
 
@@ -73,7 +73,7 @@ class Parser:
         if unplaced and not state.errors and not state.last:
             state.warning(_LOC_WITHOUT_FILE, 0)
         if self.bodies.inlined and not state.errors and any(f.entry for f in state.module.functions):
-            known = {label for section in state.module.sections for label in section.labels}
+            known = {".debug_str", *(label for section in state.module.sections for label in section.labels)}
             for name in self.bodies.inlined:
                 if name not in known:
                     state.error(f"Unresolved label '{name}' used in function_name attribute.", 0)
@@ -139,6 +139,8 @@ class Parser:
                     state.error(f"Pragma '{text}' is allowed only within function scope", line)
                 elif text.startswith(PRAGMA):
                     known_pragma(state, text, line)
+                elif name == ABI_REGISTERS:
+                    check_value(state, text)
                 elif text != "nounroll" and name not in PRAGMAS:
                     state.closing.append(("error", f"Pragma '{text}' not supported"))
         elif word == ".alias":
@@ -180,6 +182,9 @@ class Parser:
         end = self.bodies.read(header)
         if entry:
             self._parameter_space(header, line)
+        elif header.body is not None:
+            texts = [text for text in state.module.pragmas if text.startswith(ABI_REGISTERS)]
+            header.body[:0] = [Pragma(text, line) for text in texts]
         if conflict:
             state.error(f"Function definition conflicts with '.extern' declaration for function '{header.name}'", end)
         check_directives(state, header, end)

@@ -1,30 +1,47 @@
-"""Operands that instructions may not have where ptxas puts text of its own in their place: 64-bit divisions, collectives up to sm_89.
+"""Operands that instructions may not have where ptxas puts text of its own in their place.
 
-That text has no place for a sum (a register, a variable or a function plus a constant), and a function is no argument of
-its calls; from sm_90 on the same operands of collectives are legal.  Facts: docs/facts/front-end.md (operands).
+64-bit divisions, ranges of cache policies, collectives up to sm_89, wmma of halves.  That text has no place for a sum (a
+register, a variable or a function plus a constant), and a function is no argument of its calls; from sm_90 on the same
+operands of collectives are legal.  Facts: docs/facts/front-end.md (operands).
 """
 
 from typing import Final
 
 from orias.diag import Diagnostic
 from orias.ptx.ast import O_FUNC, O_REG, O_SYM, Instr, Module, Operand
+from orias.ptx.wmma_checks import holds
 from orias.target import features
 from orias.target.profile import Target
 
+_Parts = tuple[tuple[int, ...], ...]
 SUM_ERROR: Final = "Parsing error near '+': syntax error"
 _COLLECTIVES: Final = frozenset(("shfl", "vote", "match", "redux", "bar.warp.sync"))
 _ARGUMENT: Final[dict[str, int]] = {"shfl": -1, "match": 0}
 """Collectives that may have a function as a source -> what the number of its argument is above that of the operand."""
 
+_PRODUCTS: Final[dict[str, tuple[int, int, _Parts]]] = {
+    "m16n16k16": (1, 2, ((0, 0), (0, 2))),
+    "m32n8k16": (1, 2, ((0, 0), (4, 0))),
+    "m8n32k16": (2, 1, ((0, 0), (4, 0))),
+}
+"""Shapes of wmma of halves -> the operands of which the two ``m16n8k16`` in its place read four registers and two, and the first
+ones in each; either has a half of the sums.  Where only ``m16n8k8`` exists, each of them is two that read two registers and one.
+"""
+
 
 def replaced_text_errors(module: Module, target: Target) -> list[Diagnostic]:
-    """The errors on sums and functions in collectives; a sum ends the reading of the text."""
-    if not target.has(features.COLLECTIVE_MACROS):
-        return []
+    """The errors on sums and functions in collectives, and on parts of the factors of wmma; a sum ends the reading of the text."""
+    collectives, halved = target.has(features.COLLECTIVE_MACROS), not target.has(features.LARGER_PRODUCTS)
     found: list[Diagnostic] = []
     for function in module.functions:
         for i in function.body or ():
-            if not isinstance(i, Instr) or not _is_replaced(i):
+            if not isinstance(i, Instr):
+                continue
+            if i.sig.name == "wmma.mma":
+                found += _product_errors(i, halved)
+            if not (i.sig.name == "createpolicy" and "range" in i.sig.mods.values()) and not (
+                collectives and _is_replaced(i)
+            ):
                 continue
             if any(_is_sum(op) for op in i.ops):
                 return [*found, Diagnostic("fatal", SUM_ERROR, i.line)]
@@ -34,6 +51,33 @@ def replaced_text_errors(module: Module, target: Target) -> list[Diagnostic]:
                     number = k + _ARGUMENT[i.sig.name]
                     found += _function_errors(op.func.name, number, i.line) * (2 if twice else 1)
     return found
+
+
+def _product_errors(i: Instr, halved: bool) -> list[Diagnostic]:
+    """The errors on a wmma of halves: what each product in its place reads and writes must be untyped or of the type.
+
+    Sums of another type than the product's are converted before or after it.
+    """
+    types = i.sig.types
+    if len(types) != 2:
+        return []
+    larger, smaller, products = _PRODUCTS[i.sig.mods["shape"]]
+    sums = "f32" if "f32" in types else "f16"
+    wrong = 0
+    for n, (first, second) in enumerate(products):
+        result, start = [types[k] == sums and not holds(_half(i.ops[k * 3].elems, n), sums) for k in (0, 1)]
+        for step in range(2 if halved else 1):
+            size = 2 if halved else 4
+            x, y = first + 2 * step, second + step
+            parts = i.ops[larger].elems[x : x + size], i.ops[smaller].elems[y : y + size // 2]
+            wrong += result or (start and not step) or not all(holds(part, "f16") for part in parts)
+    return [Diagnostic("error", "Arguments mismatch for instruction '_mma'", i.line)] * wrong
+
+
+def _half(elems: list[Operand], n: int) -> list[Operand]:
+    """The first (0) or second (1) half of a vector."""
+    half = len(elems) // 2
+    return elems[n * half : (n + 1) * half]
 
 
 def ends_at_sum(i: Instr) -> bool:

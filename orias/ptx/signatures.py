@@ -41,8 +41,8 @@ def aliased(alias: Function, aliasee: Function, known: dict[str, str], read: Fun
         differ.append(".noreturn directive")
     what = f"Mismatch in prototype of alias '{alias.name}' and aliasee '{aliasee.name}'"
     errors += [f"{what}. {how} differ(s)" for how in differ]
-    if aliasee.linkage == "extern":
-        errors.append(f"Function '{aliasee.name}' with .extern scope cannot be aliased")
+    if aliasee.linkage in ("extern", "weak"):
+        errors.append(f"Function '{aliasee.name}' with .{aliasee.linkage} scope cannot be aliased")
     return errors
 
 

@@ -18,7 +18,7 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )
-from orias.ptx.fits import Use, is_untyped, register_fits, scalar_fits
+from orias.ptx.fits import Use, are_untyped, register_fits, register_types, scalar_fits
 from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
@@ -336,7 +336,9 @@ def _registers_in(operands: list[Operand], fitting: tuple[str, ...]) -> bool:
     """Whether all registers among the operands and their elements have one of the types."""
     for o in operands:
         if o.kind == O_VEC:
-            if not _registers_in(o.elems, _ANY_WORD if is_untyped(o) and "b32" in fitting else fitting):
+            if not _registers_in(
+                o.elems, _ANY_WORD if are_untyped(register_types(o.elems)) and "b32" in fitting else fitting
+            ):
                 return False
         elif o.kind == O_REG and o.var is not None and o.var.type not in fitting:
             return False

@@ -5,7 +5,8 @@ Facts: docs/facts/front-end.md (matrix instructions).
 
 from typing import Final
 
-from orias.ptx.ast import O_REG, O_VEC, Operand, Sig
+from orias.ptx.ast import O_VEC, Operand, Sig
+from orias.ptx.fits import may_hold
 from orias.ptx.opcode import is_shape
 
 _TALL: Final = ("m16n16k16", "m32n8k16", "m8n32k16")
@@ -96,11 +97,9 @@ _HOLDING: Final[dict[str, tuple[str, ...]]] = {
 """Types of the registers that hold elements of a fragment, by the type of the elements; integers of 32 bits for the others."""
 
 
-def _hold(op: Operand, type_: str) -> bool:
-    """Whether the registers of a vector may hold elements of the type; an untyped one makes all untyped."""
-    fitting = _HOLDING.get(type_, ("b32", "u32", "s32"))
-    types = [e.var.type for e in op.elems if e.kind == O_REG and e.var is not None]
-    return any(t in fitting and t[0] == "b" for t in types) or all(t in fitting for t in types)
+def holds(elems: list[Operand], type_: str) -> bool:
+    """Whether the registers of a vector may hold elements of the type."""
+    return may_hold(elems, _HOLDING.get(type_, ("b32", "u32", "s32")))
 
 
 def _of_another_type(name: str, type_: str) -> str:
@@ -141,7 +140,7 @@ def operand_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     found = [
         _of_another_type(name, type_)
         for (at, _), type_ in zip(sizes, held, strict=True)
-        if at < len(ops) and ops[at].kind == O_VEC and not _hold(ops[at], type_)
+        if at < len(ops) and ops[at].kind == O_VEC and not holds(ops[at].elems, type_)
     ]
     if found:
         return found[:1]

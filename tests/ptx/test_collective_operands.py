@@ -1,4 +1,4 @@
-"""Sums and functions as operands of collectives and video instructions, with the verdicts and first messages of ptxas 13.0.88."""
+"""Operands of instructions in whose place ptxas puts text of its own (collectives, video, policies, wmma of halves), with the verdicts and first messages of ptxas 13.0.88."""
 
 import pytest
 
@@ -10,7 +10,7 @@ TEXT = """.version 9.0
 .global .align 16 .b8 gl[1024];
 .func f {{ ret; }}
 .visible .entry k() {{
-.reg .pred p, q; .reg .b32 r, r1, r2, u;
+.reg .pred p, q; .reg .b32 r, r1, r2, u; .reg .u32 n; .reg .s32 s; .reg .b64 b;
 {}
 ret; }}
 """
@@ -82,3 +82,37 @@ def test_functions_in_collectives(line: str) -> None:
 
 def test_function_in_redux() -> None:
     assert errors("redux.sync.add.u32 r, f, r2;", "sm_90") == ["error 8: Arguments mismatch for instruction 'redux'"]
+
+
+SIZES = "createpolicy.range.global.L2::evict_last.b64 b, [gl], {};"
+PRODUCT = "wmma.mma.sync.aligned.row.col.{} {{{}}}, {{{}}}, {{{}}}, {{{}}};"
+WORDS = "r,r,r,r,r,r,r,r"
+OF_PRODUCT = "error 8: Arguments mismatch for instruction '_mma'"
+PARTS = [
+    ("m16n16k16.f32.f32", WORDS, "s,s,r,r,r,r,r,r", WORDS, WORDS, 2, 0),
+    ("m16n16k16.f32.f32", WORDS, "n,n,n,n,r,r,r,r", WORDS, WORDS, 4, 2),
+    ("m16n16k16.f32.f32", WORDS, WORDS, "r,n,r,r,r,r,r,r", WORDS, 1, 0),
+    ("m16n16k16.f32.f32", WORDS, WORDS, "r,r,n,n,r,r,r,r", WORDS, 2, 1),
+    ("m16n16k16.f32.f32", WORDS, "s,n,r,r,r,r,r,r", WORDS, WORDS, 0, 0),
+    ("m16n16k16.f32.f32", WORDS, "r,r,r,r,n,n,n,n", WORDS, WORDS, 0, 0),
+    ("m32n8k16.f32.f32", WORDS, "r,r,r,r,n,n,n,n", "n,r,r,r,r,r,r,r", WORDS, 3, 1),
+    ("m8n32k16.f16.f16", "r,r,r,r", "r,n,r,r,r,r,r,r", WORDS, "r,r,r,r", 2, 0),
+    ("m8n32k16.f16.f16", "r,r,r,r", WORDS, "r,r,r,r,n,n,n,n", "r,r,r,r", 2, 1),
+    ("m16n16k16.f32.f32", "r,r,r,r,n,n,n,n", WORDS, WORDS, WORDS, 2, 1),
+    ("m16n16k16.f32.f32", WORDS, WORDS, WORDS, "r,r,r,r,n,n,n,n", 1, 1),
+    ("m16n16k16.f16.f32", "r,r,n,n", WORDS, WORDS, WORDS, 0, 0),
+]
+
+
+def test_sums_in_sizes_of_policies() -> None:
+    assert errors(SIZES.format("r+4, r1"), "sm_90") == [PLUS]
+    assert errors(SIZES.format("r, gl+4"), "sm_100a") == [PLUS]
+    assert errors(SIZES.format("r, 4+4"), "sm_80") == []
+
+
+@pytest.mark.parametrize(("opcode", "d", "a", "b", "c", "small", "large"), PARTS)
+def test_parts_of_factors(opcode: str, d: str, a: str, b: str, c: str, small: int, large: int) -> None:
+    line = PRODUCT.format(opcode, d, a, b, c)
+    assert errors(line, "sm_75") == [OF_PRODUCT] * small
+    assert errors(line, "sm_80") == [OF_PRODUCT] * large
+    assert errors(line, "sm_120a", written_for="sm_75") == [OF_PRODUCT] * large

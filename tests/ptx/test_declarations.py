@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import orias
 from orias.ptx.parser import parse
 from tests.nvtools import tool
 from tests.ptx.test_agreement import messages_of
@@ -60,3 +61,50 @@ def test_prototypes_need_no_semicolon() -> None:
     module = parse(HEAD + ".func f()\n.func g() { ret; }\n.func f() { ret; }\n.entry k() { call f; ret; }\n")
     assert [f.name for f in module.functions] == ["f", "g", "k"]
     assert all(f.body is not None for f in module.functions)
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('.pragma "abi_param_reg 8";\n.func g { ret; }\n.entry k() { call g; ret; }', "k' calls 'g"),
+        ('.func g { .pragma "abi_param_reg 8"; ret; }\n.entry k() { call g; ret; }', "k' calls 'g"),
+        ('.pragma "abi_param_reg 8";\n.func g { call g; ret; }\n.entry k() { ret; }', "g' calls 'g"),
+        ('.func g { ret; }\n.pragma "abi_param_reg 8";\n.entry k() { call g; ret; }', ""),
+        ('.pragma "abi_param_reg 8";\n.func g { ret; }\n.entry k() { ret; }', ""),
+    ],
+)
+def test_calls_of_functions_with_registers_of_arguments(text: str, calls: str) -> None:
+    """What ptxas 13.0.88 says once everything is read."""
+    try:
+        said = [d.message for d in orias.compile(HEAD + text + "\n", arch="sm_90").diagnostics]
+    except orias.CompileError as error:
+        said = [d.message for d in error.diagnostics]
+    wanted = f"ABI mismatch when '{calls}': number of registers used for parameter passing differ"
+    assert said == ([wanted] if calls else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (".func f(.param .u16 a) { ret; }\n.entry k() { .param .u16 A; call f, (A); ret; }", "passing"),
+        (".func f(.reg .s8 a) { ret; }\n.entry k() { .reg .s8 r; call f, (r); ret; }", "passing"),
+        (".func (.reg .pred a) f { ret; }\n.entry k() { .reg .pred p; call (p), f; ret; }", "returning"),
+        (".func f(.param .b16 a) { ret; }\n.entry k() { .param .b16 A; call f, (A); ret; }", ""),
+        (".func f(.param .u8 a) { ret; }\n.func g { .param .u8 A; call f, (A); ret; }\n.entry k() { ret; }", ""),
+    ],
+)
+def test_narrow_arguments(text: str, wrong: str) -> None:
+    """What ptxas 13.0.88 says of typed parameters and results of fewer than 32 bits in calls that a kernel reaches."""
+    try:
+        said = [d.message for d in orias.compile(HEAD + text + "\n", arch="sm_90").diagnostics]
+    except orias.CompileError as error:
+        said = [d.message for d in error.diagnostics]
+    assert [m.split()[3] for m in said] == ([wrong] if wrong else [])
+
+
+@pytest.mark.parametrize("scope", ["weak", "extern"])
+def test_scopes_that_cannot_be_aliased(scope: str) -> None:
+    body = ";" if scope == "extern" else "{ ret; }"
+    with pytest.raises(orias.CompileError) as error:
+        orias.compile(f"{HEAD}.{scope} .func f {body}\n.func g;\n.alias g, f;\n.entry k() {{ ret; }}\n", arch="sm_90")
+    assert f"Function 'f' with .{scope} scope cannot be aliased" in str(error.value)

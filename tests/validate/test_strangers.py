@@ -8,7 +8,7 @@ import pytest
 
 from tools.strangers import csmith_programs
 from tools.strangers.__main__ import NO_HOST, NO_PROGRAM, NO_PTX, one
-from tools.strangers.compilers import clang, csmith_headers, on_host, to_ptx
+from tools.strangers.compilers import clang, csmith_headers, is_undefined, on_host, to_ptx
 from tools.strangers.judge_program import LONG, OK, OURS, judge
 
 SMALL = """
@@ -108,3 +108,13 @@ def test_sample(kind: str, tmp_path: Path) -> None:
     seen = [one(kind, seed, "clang", tmp_path, "", None) for seed in range(first, first + 12)]
     assert [(name, r.detail) for r, _, name in seen if r.kind not in (OK, LONG, NO_PROGRAM, NO_HOST, NO_PTX)] == []
     assert sum(r.kind == OK for r, _, _ in seen) >= 6
+
+
+@pytest.mark.parametrize(("value", "undefined"), [("-14.0f", True), ("70000.0f", True), ("65535.0f", False)])
+def test_floats_that_no_integer_holds_are_undefined(tmp_path: Path, value: str, undefined: bool) -> None:
+    """As in the program of Csmith with seed 275009: no two targets need agree on it."""
+    if shutil.which("gcc") is None:
+        pytest.skip("there is no gcc")
+    source = tmp_path / "p.c"
+    source.write_text(f"volatile float f = {value};\nint main(void) {{ return (unsigned short)f == 1; }}\n")
+    assert is_undefined(source, []) is undefined

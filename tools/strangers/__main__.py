@@ -19,7 +19,7 @@ from typing import Final
 
 from tests.nvtools import find
 from tools.strangers import csmith_programs, yarpgen_programs
-from tools.strangers.compilers import on_host, to_ptx
+from tools.strangers.compilers import is_undefined, on_host, to_ptx
 from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, STEPS, THEIRS, Result, judge
 
 ARCHES: Final = ("sm_75", "sm_100a", "sm_80", "sm_120a", "sm_90a", "sm_86", "sm_103a", "sm_89", "sm_121a")
@@ -31,6 +31,7 @@ NO_PROGRAM: Final = "no program"
 NO_HOST: Final = "host differs or does not end"
 OTHER_LEVELS: Final = ("0", "2")
 """Those of gcc that must agree before a result is called wrong."""
+UNDEFINED: Final = "undefined in C"
 NO_PTX: Final = "not compiled to PTX"
 
 
@@ -65,6 +66,8 @@ def one(
     result = judge(ptx, arch, level, threads, want, ptxas, seed % 8 == 0, "stop" if seed % 4 == 0 else "", steps)
     if result.kind in (OURS, THEIRS, BOTH) and any(on_host(source, more, other) != want for other in OTHER_LEVELS):
         result = Result(NO_HOST)
+    elif result.kind in (OURS, THEIRS, BOTH) and is_undefined(source, more):
+        result = Result(UNDEFINED)
     return result, ptx, name
 
 

@@ -59,13 +59,32 @@ def to_ptx(source: Path, arch: str, level: str, front: str, more: list[str]) -> 
     return out.read_text(encoding="utf-8")
 
 
-def on_host(source: Path, more: list[str], level: str = "1") -> list[int] | None:
-    """The 64-bit words that a program prints in hexadecimal when gcc compiles it; None if it does not compile or end."""
+def _host(source: Path, more: list[str]) -> Path | None:
+    """The program that gcc makes of a C file for the host; None if it does not compile."""
     program = source.with_suffix(".host")
     include = [f"-I{HEADERS}", *(f"-I{d}" for d in CSMITH_HEADERS)]
     compiler = "g++" if source.suffix == ".cc" else "gcc"
-    command = [compiler, "-w", f"-O{level}", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", *include, *more, str(source), "-o", str(program), "-lm"]  # fmt: skip
-    if run(command, LIMIT_S) is None:
-        return None
-    said = run([str(program)], HOST_S)
+    command = [compiler, "-w", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", *include, *more, str(source), "-o", str(program), "-lm"]  # fmt: skip
+    return None if run(command, LIMIT_S) is None else program
+
+
+def on_host(source: Path, more: list[str], level: str = "1") -> list[int] | None:
+    """The 64-bit words that a program prints in hexadecimal when gcc compiles it; None if it does not compile or end."""
+    program = _host(source, [f"-O{level}", *more])
+    said = None if program is None else run([str(program)], HOST_S)
     return None if said is None else [int(w, 16) for w in said.split()]
+
+
+def is_undefined(source: Path, more: list[str]) -> bool:
+    """Whether a program converts a float to an integer type that does not hold it, for which C has no meaning.
+
+    Csmith makes such programs (a float as an argument of type uint16_t), and no two targets need agree on them.
+    """
+    program = _host(source, ["-O1", "-fsanitize=float-cast-overflow", *more])
+    if program is None:
+        return False
+    try:
+        done = subprocess.run([str(program)], capture_output=True, text=True, timeout=4 * HOST_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return "outside the range of representable values" in done.stderr

@@ -40,6 +40,7 @@ from orias.ptx.ast import (
     O_SINK,
     O_SREG,
     O_SYM,
+    O_VEC,
     TYPE_BITS,
     Function,
     Operand,
@@ -267,9 +268,12 @@ class Ctx:
         """Assign a PTX register under the current guard.
 
         The value is a plain operand (no NEG, ABS, INV) of any kind.  A value narrower than the register is extended
-        with zero words; a wider one loses its high words.
+        with zero words; a wider one loses its high words.  All elements of a vector that stands for one value get it.
         """
-        o = o.scalar()
+        if o.kind == O_VEC:
+            for element in o.elems:
+                self.write(element, value)
+            return
         if o.kind == O_SINK:
             return
         if o.var is None:

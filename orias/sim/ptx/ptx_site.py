@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from orias.isa.op import op
 from orias.isa.operand import INV, PT, RZ, Opnd, imm, imm64, p, r
-from orias.ptx.ast import O_FUNC, O_IMM, O_REG, O_SINK, O_SREG, O_SYM, TYPE_BITS, Instr, Operand
+from orias.ptx.ast import O_FUNC, O_IMM, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
 from orias.sim.core.engine import Flow
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter, Setter, Site, constant, constant_bool
@@ -51,6 +51,16 @@ def signed_view(v: Arr) -> Arr:
 
 def _drop(m: Machine, a: Active, v: Arr) -> None:
     """The setter of a sink."""
+
+
+def _to_all(setters: list[Setter]) -> Setter:
+    """The setter of a vector whose elements all get the value."""
+
+    def put(m: Machine, a: Active, v: Arr) -> None:
+        for setter in setters:
+            setter(m, a, v)
+
+    return put
 
 
 class PtxSite:
@@ -166,7 +176,8 @@ class PtxSite:
 
     def dst(self, o: Operand, type_: str) -> Setter:
         """Stores an unsigned array of the type's width; a wider register gets it extended according to the type."""
-        o = o.scalar()
+        if o.kind == O_VEC:
+            return _to_all([self.dst(element, type_) for element in o.elems])
         if o.kind == O_SINK:
             return _drop
         if type_ == "pred":
