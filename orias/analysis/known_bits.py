@@ -23,8 +23,6 @@ from orias.target.fixed_registers import SPECIAL_BITS
 _ALL: Final = 0xFFFFFFFF
 _DEPTH: Final = 6
 _AND: Final = 0xC0
-_ZEROS_FROM: Final = {OP_COPY.name: 1, "SEL": 2, "IADD3": 3, "IMAD": 3, "IMAD.U32": 3}
-"""Operation -> of how many first sources the lowest bits of its result depend on the lowest bits, whatever the others are."""
 
 
 def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
@@ -118,13 +116,19 @@ def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int
 def _zeros_from(d: Inst) -> int:
     """Of how many first sources the lowest bits decide how many of the result are 0; none if nothing is known of it."""
     name = d.op.name
+    if d.op is OP_COPY:
+        return 1
+    if name == "IADD3" or name in ("IMAD", "IMAD.U32"):
+        return 3
+    if name == "SEL":
+        return 2
     if name == "LEA":
         return 2 if is_imm(d.src[2]) else 0
     if name == "SHF.L.U32":
         return 1 if d.src[2] == RZ and is_imm(d.src[1]) else 0
     if name == "LOP3.LUT":
         return 2 if d.src[2] == RZ and is_imm(d.src[3]) and not imm_value(d.src[3]) & 1 else 0
-    return _ZEROS_FROM.get(name, 0)
+    return 0
 
 
 def _zeros_of(d: Inst, parts: list[int]) -> int:

@@ -5,10 +5,10 @@ import sys
 ABORTED = "Ptx assembly aborted due to errors"
 _ALONE = (
     "Unsupported .version",
-    "Pragma '",
     "SM version specified by .target",
     "PTX with .target",
     "Program with .target",
+    "In ABI compilation,",
     "Unknown function",
     "Output file",
     "Unresolved extern function",
@@ -18,7 +18,8 @@ _ALONE = (
     "GNU Jobserver support requested",
     "Internal error: symbol already assigned",
 )
-"""Prefixes of final messages after which ptxas does not print ABORTED (measured on 13.0.88)."""
+_ALONE_ENDS = ("' not supported", "used in function_name attribute.")
+"""Beginnings and ends of final messages after which ptxas does not print ABORTED (measured on 13.0.88)."""
 
 
 class Messages:
@@ -56,5 +57,5 @@ class Messages:
 
     def aborted(self) -> None:
         """Print that the compile was aborted, if ptxas would."""
-        if not self.last.startswith(_ALONE):
+        if not self.last.startswith(_ALONE) and not self.last.endswith(_ALONE_ENDS):
             sys.stderr.write(f"{self.program} fatal   : {ABORTED}\n")

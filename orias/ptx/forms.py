@@ -7,7 +7,7 @@ from orias.ptx.fits import OUT_OF_BOUNDS
 from orias.ptx.instructions import Checked, Checker
 from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
 from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
-from orias.ptx.operand_checks import illegal_vector_sizes
+from orias.ptx.operand_checks import illegal_vector_sizes, present_slots
 from orias.ptx.parser_state import MOST_SYMBOLS, State
 from orias.ptx.word_order import RULES_LAST
 
@@ -194,7 +194,7 @@ def _unified(name: str, instr: Instr) -> list[str]:
 
 def _value_to_address(instr: Instr, checked: Checked) -> None:
     """Rewrites a variable or register in place of an address (``s[c]``, ``s+c``, ``r``) to the address ``[s+c]``."""
-    lists = checked.row.lists if checked.row is not None else []
+    lists = [present_slots(e, instr.sig) for e in checked.row.lists] if checked.row is not None else []
     for i, op in enumerate(instr.ops):
         if op.kind in (O_SYM, O_REG) and {e[i].role for e in lists if len(e) > i} == {"M"}:
             address = Operand(O_ADDR)

@@ -103,7 +103,7 @@ def _list_errors(row: Row, use: Use, instr: Instr) -> list[str]:
     if whole is not None:
         return whole
     for entry in row.lists:
-        slots = [s for s in entry if not s.when or _present(s.when, sig)]
+        slots = present_slots(entry, sig)
         if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):
             continue
         use.soft = []
@@ -150,6 +150,11 @@ def _matrix_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     if name in ("tcgen05.mma", "tcgen05.mma.ws"):
         return product_errors(name, sig, ops)
     return None
+
+
+def present_slots(entry: list[Slot], sig: Sig) -> list[Slot]:
+    """The operands of a list that an instruction with these modifiers has."""
+    return [s for s in entry if not s.when or _present(s.when, sig)]
 
 
 def _present(when: str, sig: Sig) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from orias.analysis.access import SLOT_GUARD, UR_BASE, accesses
 from orias.isa.op import F_ATOMIC, F_CALL, F_RETURNS, F_TEXTURE, F_WGMMA, F_WGMMA_SYNC
-from orias.isa.operand import K_R, PAYLOAD_SHIFT, PT, Opnd, in_file, reg_id
+from orias.isa.operand import K_R, PT, Opnd, in_file, reg_id, with_reg
 from orias.ori.ir import Block, Func, Inst
 
 _ALL: Final = (1 << UR_BASE) - 1
@@ -227,5 +227,4 @@ def _moved(o: Opnd, found: list[int], one: int, register: int) -> Opnd:
     """An operand after `found` registers, each one of two, have changed into the other one."""
     if not in_file(o, K_R) or reg_id(o) not in found:
         return o
-    other = register if reg_id(o) == one else one
-    return o + ((other - reg_id(o)) << PAYLOAD_SHIFT)
+    return with_reg(o, register if reg_id(o) == one else one)

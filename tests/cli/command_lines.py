@@ -14,6 +14,12 @@ FILES = {
     "new.ptx": ".version 99.99\n",
     "pragma.ptx": HEAD.format("sm_75") + '.pragma "a\n\nb";\n.visible .entry k(){ ret; }\n',
     "string.ptx": HEAD.format("sm_75") + '"a\n\nb"\n.visible .entry k(){ ret; }\n',
+    "inlined.ptx": HEAD.format("sm_75")
+    + '.file 1 "a"\n.visible .entry k(){\n.loc 1 1 1\n.loc 1 2 1, function_name x, inlined_at 1 1 1\nret; }\n',
+    "spilling.ptx": HEAD.format("sm_75")
+    + '.func f(){ .pragma "enable_smem_spilling 1"; ret; }\n.visible .entry k(){ ret; }\n',
+    "narrow.ptx": HEAD.format("sm_75")
+    + ".func f(.reg .u16 a) { ret; }\n.visible .entry k(){ .reg .u16 h; call f, (h); ret; }\n",
     "debug.ptx": HEAD.format("sm_75, debug") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "l.ptx": HEAD.format("sm_75") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "f.ptx": HEAD.format("sm_75")
@@ -151,6 +157,9 @@ nosuch.ptx -optf o1.opt
 new.ptx
 pragma.ptx
 string.ptx
+inlined.ptx
+spilling.ptx
+narrow.ptx
 debug.ptx
 -ias ""
 -ias foo
