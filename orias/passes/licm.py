@@ -7,7 +7,18 @@ from typing import Final
 
 from orias.analysis.cfg import Loop, dominators, find_loops, loop_members
 from orias.analysis.liveness import liveness
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
+from orias.isa.op import (
+    F_CALL,
+    F_CONVERGENT,
+    F_DISTANT,
+    F_FENCE,
+    F_READ,
+    F_SIDE,
+    F_SIZED,
+    F_SPECIAL,
+    F_TERM,
+    F_WRITE,
+)
 from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_imm, is_physical, is_reg, is_vreg, vreg
 from orias.ori.decisions import HOISTED, NOT_HOISTED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
@@ -16,6 +27,10 @@ from orias.passes.simplify import portable
 from orias.target.register_steps import STEPS
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ | F_SPECIAL
+
+_ENDS: Final = F_TERM | F_SIDE | F_CALL
+_FAULTS: Final = F_SIZED | F_DISTANT
+"""Loads, also those of memory that nobody writes, and fetches: address or handle may be legal only where the program has them."""
 
 
 def hoist_invariants(fn: Func, late: bool = False) -> bool:
@@ -118,10 +133,13 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, co
         again = False
         for b in members:
             kept: list[Inst] = []
+            # What follows may not run at all.
+            certain = b is loop.header
             for inst in b.insts:
                 if repl:
                     rename(inst, repl)
-                if moved < room and _invariant(inst, local, constants):
+                certain = certain and not inst.op.flags & _ENDS
+                if moved < room and _invariant(inst, local, constants) and (certain or not inst.op.flags & _FAULTS):
                     again = True
                     for d in inst.dst:
                         local.discard(vreg(d))

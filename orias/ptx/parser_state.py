@@ -11,7 +11,7 @@ from orias.ptx.special_names import SPECIAL
 
 _TOKENS: Final = frozenset((
     "mad.lo", "mad.hi", "mad.wide", "madc.lo", "madc.hi", "mul.lo", "mul.hi", "mul.wide", "mul24.lo", "mul24.hi", "mad24.lo", "mad24.hi",
-    "div.full", "cvta.to", "bar.arrive", "bar.red", "bar.warp", "barrier.cta", "sust.b", "sust.p", "suld.b", "suld.p", "sured.b", "fence.proxy", "shf.l",
+    "div.full", "cvta.to", "bar.arrive", "bar.red", "bar.warp", "barrier.cta", "sust.b", "sust.p", "suld.b", "sured.b", "fence.proxy", "shf.l",
     "shf.r", "dp2a.lo", "dp2a.hi", "pmevent.mask", "createpolicy.fractional", "wmma.load.a", "wmma.load.b", "wmma.load.c", "wmma.store.d",
     "setmaxnreg.inc", "setmaxnreg.dec",
 ))  # fmt: skip
