@@ -6,7 +6,7 @@ Code without effects may go from one to another, and loads too, for nothing betw
 from typing import Final, final
 
 from orias.analysis.cfg import dominators, post_dominators
-from orias.isa.op import F_CALL, F_FENCE, F_PINNED, F_PSEUDO, F_SIDE, F_TERM, F_WRITE
+from orias.isa.op import F_CALL, F_FENCE, F_LEAVES, F_PINNED, F_PSEUDO, F_SIDE, F_TERM, F_WRITE
 from orias.ori.ir import Block, Func, Inst
 
 
@@ -66,13 +66,13 @@ def _between(fn: Func, b: Block, end: Block, distance: int) -> list[Block] | Non
 
 
 def keeps_loads(fn: Func, inst: Inst) -> bool:
-    """True for what no load moves across: writes, fences, traps, clocks; branches and helper subroutines do neither.
+    """True for what no load moves across: writes, fences, traps, exits, clocks; branches and helper subroutines are none of these.
 
-    A trap may stand for the check of an index, without which the load has an address that it may not have.
+    A trap or an exit under a guard may stand for the check of an index, without which the load has an address that it may not have.
     """
     flags = inst.op.flags
     if flags & F_CALL and inst.uid in fn.calls and fn.calls[inst.uid].kind == "helper":
         return False
-    return flags & (F_WRITE | F_FENCE | F_CALL) != 0 or (
+    return flags & (F_WRITE | F_FENCE | F_CALL | F_LEAVES) != 0 or (
         flags & (F_SIDE | F_PINNED) != 0 and not flags & (F_TERM | F_PSEUDO)
     )

@@ -59,13 +59,13 @@ def _is_distant(inst: Inst) -> bool:
     return inst.op.flags & F_DISTANT != 0 and inst.op.flags & F_READ != 0
 
 
-def load_ahead(blocks: list[Block], always: list[Block], most: int) -> None:
+def load_ahead(fn: Func, blocks: list[Block], always: list[Block], most: int) -> None:
     """Move loads, and what their addresses need, from the blocks of `always` to the end of the first of them.
 
     `blocks`: several iterations of a loop; `always`: those of its blocks that run whenever the first does, in order.
     `most`: loads that move at most.
     """
-    if any(i.op.flags & _CHANGES for b in blocks for i in b.insts):
+    if any(keeps_loads(fn, i) for b in blocks for i in b.insts):
         return
     first = always[0]
     late = {vreg(d) for b in blocks for i in b.insts for d in i.dst if is_vreg(d)}

@@ -463,7 +463,7 @@ def _iterations(
         now = next_values(fn, body, values, out[-1].insts)
     if len(body.blocks) > 1:
         spine = [out[n + k] for n in range(0, len(out), len(body.blocks)) for k in always]
-        load_ahead(out, spine, fn.knobs.unroll_ahead_loads)
+        load_ahead(fn, out, spine, fn.knobs.unroll_ahead_loads)
     return out, values, now
 
 

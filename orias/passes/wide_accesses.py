@@ -8,7 +8,7 @@ may read or write the same place.
 from typing import Final, final
 
 from orias.analysis.known_bits import trailing_zeros, zeros_of_words
-from orias.isa.op import F_CALL, F_FENCE, F_READ, F_SIDE, F_TERM, F_TOUCHES_SHARED, F_WRITE, Op, op
+from orias.isa.op import F_CALL, F_FENCE, F_LEAVES, F_READ, F_SIDE, F_TERM, F_TOUCHES_SHARED, F_WRITE, Op, op
 from orias.isa.operand import (
     K_NONE,
     K_R,
@@ -33,7 +33,7 @@ from orias.passes.access_size import data_words, is_load, is_store, size_of
 from orias.passes.equal_blocks import Follower, chains, keeps_loads
 from orias.passes.words import rename_words
 
-_BARRIER: Final = F_WRITE | F_FENCE | F_CALL
+_BARRIER: Final = F_WRITE | F_FENCE | F_CALL | F_LEAVES
 _WORD: Final = 4
 _STORES: Final = ((4, op("STS.128")), (2, op("STS.64")))
 _STORE_BASE: Final = "STS"
