@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.isa.op import F_FENCE, F_READ, F_SIZED, F_WRITE, Op
+from orias.isa.op import F_CONSTMEM, F_FENCE, F_READ, F_SIZED, F_WRITE, Op
 from orias.isa.operand import K_R, RZ, Opnd, has_modifiers, in_file, is_imm, is_vreg, lane_words, with_word_lane
 from orias.ori.ir import Func, Inst
 
@@ -17,6 +17,15 @@ def _is_plain(o: Op) -> bool:
     if not o.flags & F_SIZED or o.flags & F_FENCE or o.addr != (0,):
         return False
     return all(m in _SIZES or m in _HINTS or m == "SYS" for m in o.mods)
+
+
+def may_fault(inst: Inst) -> bool:
+    """True for an access at an address, or at a place of a constant bank, that may be legal only where the program has it.
+
+    A load of memory that nobody writes (``ld.global.nc``) is one too, though it has no ``F_READ``.
+    """
+    flags = inst.op.flags
+    return flags & (F_READ | F_WRITE | F_SIZED) != 0 or (flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src))
 
 
 def is_load(inst: Inst) -> bool:

@@ -14,7 +14,6 @@ from orias.isa.op import (
     F_FENCE,
     F_READ,
     F_SIDE,
-    F_SIZED,
     F_SPECIAL,
     F_TERM,
     F_WRITE,
@@ -22,6 +21,7 @@ from orias.isa.op import (
 from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_imm, is_physical, is_reg, is_vreg, vreg
 from orias.ori.decisions import HOISTED, NOT_HOISTED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
+from orias.passes.access_size import may_fault
 from orias.passes.gvn import Key, key_of, rename, take
 from orias.passes.simplify import portable
 from orias.target.register_steps import STEPS
@@ -29,8 +29,6 @@ from orias.target.register_steps import STEPS
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ | F_SPECIAL
 
 _ENDS: Final = F_TERM | F_SIDE | F_CALL
-_FAULTS: Final = F_SIZED | F_DISTANT
-"""Loads, also those of memory that nobody writes, and fetches: address or handle may be legal only where the program has them."""
 
 
 def hoist_invariants(fn: Func, late: bool = False) -> bool:
@@ -139,7 +137,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, co
                 if repl:
                     rename(inst, repl)
                 certain = certain and not inst.op.flags & _ENDS
-                if moved < room and _invariant(inst, local, constants) and (certain or not inst.op.flags & _FAULTS):
+                if moved < room and _invariant(inst, local, constants) and (certain or not _needs_its_place(inst)):
                     again = True
                     for d in inst.dst:
                         local.discard(vreg(d))
@@ -172,6 +170,11 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, co
 def line_of(loop: Loop) -> int:
     """The PTX line of the branch back to the top of a loop, 0 if it is not known."""
     return next((i.loc for b in loop.latches for i in reversed(b.insts) if i.loc), 0)
+
+
+def _needs_its_place(inst: Inst) -> bool:
+    """True for a load or fetch whose address or handle may be legal only where the program has it."""
+    return may_fault(inst) or inst.op.flags & F_DISTANT != 0
 
 
 def _invariant(inst: Inst, local: set[int], constants: bool) -> bool:

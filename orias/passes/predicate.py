@@ -16,7 +16,6 @@ from orias.isa.op import (
     F_PINNED,
     F_READ,
     F_SIDE,
-    F_SIZED,
     F_SPECIAL,
     F_TERM,
     F_WRITE,
@@ -25,6 +24,7 @@ from orias.isa.op import (
 from orias.isa.operand import INV, K_IMM, K_NONE, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
 from orias.ori.decisions import NOT_PREDICATED, PREDICATED, Decision
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
+from orias.passes.access_size import may_fault
 from orias.passes.once_a_warp import OnceAWarp
 
 _NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_PINNED | F_TERM
@@ -115,7 +115,7 @@ def _predicable(inst: Inst) -> bool:
     for d in inst.dst:
         if is_physical(d):
             return False
-    if flags & (F_READ | F_WRITE | F_SIZED):
+    if may_fault(inst):
         return len([d for d in inst.dst if is_vreg(d)]) <= 1
     return True
 
@@ -161,11 +161,8 @@ def note_long(fn: Func, t: Inst, arms: tuple[Block, ...]) -> None:
 
 
 def _guard(inst: Inst, guard: Opnd) -> None:
-    """Guard what touches memory or has effects; plain arithmetic may run either way.
-
-    A load of memory that nobody writes has no ``F_READ``, but its address may be one that only the guard makes legal.
-    """
-    if inst.op.flags & (F_READ | F_WRITE | F_SIDE | F_SIZED) and inst.op.base != "fence":
+    """Guard what touches memory or has effects; plain arithmetic may run either way."""
+    if (may_fault(inst) or inst.op.flags & F_SIDE) and inst.op.base != "fence":
         inst.guard = guard
 
 
