@@ -216,7 +216,7 @@ def _registers(data: bytearray) -> set[str]:
     at = data.find(_OP_REGX)
     while at >= 0:
         number = shift = 0
-        for byte in data[at + 1 : at + 1 + _LONGEST_NAME]:
+        for byte in bytes(data[at + 1 : at + 1 + _LONGEST_NAME]):
             number |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
