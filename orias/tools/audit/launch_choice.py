@@ -10,7 +10,7 @@ from typing import Final
 
 from orias.ptx.ast import O_IMM, Function, Instr, Module
 from orias.sim.core.image import Image
-from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBounds, Trap
+from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBounds, StepLimit, Trap
 from orias.sim.core.state import Machine
 from orias.sim.ptx import PtxImage
 from orias.target.descriptors import HANDLE_KINDS
@@ -38,6 +38,8 @@ products would leave the regions."""
 _MATRIX: Final = frozenset(("ldmatrix", "stmatrix", "mma", "wmma.mma"))
 """Operations that a whole warp runs, whose kernels number warps by rows of the block."""
 _WARP: Final = 32
+_ENDLESS: Final = 4
+"""After so many launches of a kernel that do not end it is taken for one that does not."""
 _TRAPS: Final = 5
 """After so many launches that the PTX ends with a trap, that is taken for what the kernel does."""
 
@@ -174,13 +176,20 @@ def _fitted(module: Module, arch: str, like: Image, case: Case) -> Outcome:
 
 
 def usable_launch(
-    module: Module, kernel: Function, arch: str, turn: int, like: Image, shared: int = -1
+    module: Module,
+    kernel: Function,
+    arch: str,
+    turn: int,
+    like: Image,
+    shared: int = -1,
+    endless: list[Outcome] | None = None,
 ) -> tuple[Case, Outcome] | str:
     """Launch number `turn` of a kernel and what the PTX does in it; else the reason why no launch runs.
 
     `shared`: bytes of dynamic shared memory, -1 for the least with which the PTX runs.  A kernel that traps in one launch after the other
-    has the trap as its outcome.
+    has the trap as its outcome.  `endless`: the launches of this kernel so far that did not end; after some no more are tried.
     """
+    endless = [] if endless is None else endless
     reason = ""
     traps: list[tuple[Case, Outcome]] = []
     for exact in (False, True):
@@ -201,6 +210,10 @@ def usable_launch(
                 if len(traps) == _TRAPS:
                     # A kernel that its producer left without code for this target, or one that checks what no launch shows.
                     return traps[0]
+            if isinstance(found.error, StepLimit):
+                endless.append(found)
+                if len(endless) >= _ENDLESS:
+                    return reason
             if isinstance(found.error, Misaligned):
                 break
             if isinstance(found.error, IllegalInstruction) and block is None and not _has_matrices(kernel):
@@ -213,5 +226,6 @@ def launches(
     module: Module, kernel: Function, arch: str, like: Image, count: int, shared: int = -1
 ) -> Iterator[tuple[Case, Outcome] | str]:
     """Up to `count` launches of a kernel, each as :func:`usable_launch` gives it."""
+    endless: list[Outcome] = []
     for turn in range(count):
-        yield usable_launch(module, kernel, arch, turn, like, shared)
+        yield usable_launch(module, kernel, arch, turn, like, shared, endless)
