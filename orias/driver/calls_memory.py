@@ -8,7 +8,7 @@ from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
 from orias.driver.graph_memory import Allocation
-from orias.driver.host_memory import MAPPED, POOL, OutOfMemory
+from orias.driver.host_memory import MAPPED, POOL, enough_memory
 from orias.driver.results import DriverError
 
 _HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4
@@ -24,13 +24,11 @@ def _allocate(d: Driver, place: int, size: int, kind: str) -> None:
     size = u(size)
     if not size:
         raise DriverError("INVALID_VALUE", "0 bytes")
-    try:
+    with enough_memory():
         address = d.arena.allocate(size, kind)
-        put64(place, address)
-        if d.sanitizer is not None:
-            d.sanitizer.allocated(address)
-    except OutOfMemory as e:
-        raise DriverError("OUT_OF_MEMORY", str(e)) from None
+    put64(place, address)
+    if d.sanitizer is not None:
+        d.sanitizer.allocated(address)
 
 
 @call("cuMemAlloc_v2")
@@ -75,10 +73,8 @@ def graph_allocation(d: Driver, graph: graphs.Graph, given: bytes) -> Allocation
     size = int.from_bytes(given[_SIZE_AT:], "little")
     if not size:
         raise DriverError("INVALID_VALUE", "0 bytes")
-    try:
+    with enough_memory():
         allocation = d.graph_memory.reserve(d.arena, size, graph, given)
-    except OutOfMemory as e:
-        raise DriverError("OUT_OF_MEMORY", str(e)) from None
     if d.sanitizer is not None:
         d.sanitizer.allocated(allocation.address)
     return allocation

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import Any, Final
 
-from orias.driver.host_memory import HostArena, OutOfMemory
+from orias.driver.host_memory import HostArena, enough_memory
 from orias.driver.results import DriverError
 
 USED, MOST_USED, RESERVED, MOST_RESERVED = 0, 1, 2, 3
@@ -56,10 +56,8 @@ class GraphMemory:
         """Puts memory at the address of an allocation."""
         if self.is_live(allocation):
             raise DriverError("INVALID_VALUE", "memory of the graph was not freed since its last launch")
-        try:
+        with enough_memory():
             arena.provide(allocation.address, allocation.size, "device")
-        except OutOfMemory as e:
-            raise DriverError("OUT_OF_MEMORY", str(e)) from None
         self._live.add(allocation.address)
         count = self.bytes
         count[USED] += allocation.size

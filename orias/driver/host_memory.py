@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from orias.driver.results import DriverError
 from orias.sim.core.banked_memory import GUARD, Arena
 from orias.sim.core.sim_errors import Fault, Misaligned
 from orias.sim.math.ops_int import I64, U8
@@ -50,6 +51,15 @@ _made: list["HostArena"] = []
 
 class OutOfMemory(Exception):
     """The device has less memory than asked for."""
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Makes the lack of memory or addresses, and of what the system gives, the driver's error."""
+    try:
+        yield
+    except (OutOfMemory, OSError) as e:
+        raise DriverError("OUT_OF_MEMORY", str(e)) from None
 
 
 class Shadow(Protocol):

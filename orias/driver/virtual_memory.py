@@ -4,11 +4,9 @@ Physical memory is a file of the system without a name, so it can be at several 
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from orias.driver.host_memory import MAPPED, HostArena, OutOfMemory
+from orias.driver.host_memory import MAPPED, HostArena, enough_memory
 from orias.driver.results import DriverError
 
 GRANULARITY: Final = 2 << 20
@@ -50,7 +48,7 @@ class VirtualMemory:
         _check_multiples(size, align)
         if not size:
             raise DriverError("INVALID_VALUE", "0 bytes")
-        with _enough_memory():
+        with enough_memory():
             address = arena.reserve(size, max(align, GRANULARITY))
         self._reserved[address] = size
         return address
@@ -66,7 +64,7 @@ class VirtualMemory:
         _check_multiples(size)
         if not size:
             raise DriverError("INVALID_VALUE", "0 bytes")
-        with _enough_memory():
+        with enough_memory():
             arena.take(size)
             file = os.memfd_create("device memory")
             os.ftruncate(file, size)
@@ -79,7 +77,7 @@ class VirtualMemory:
         except OSError as e:
             raise DriverError("INVALID_VALUE", str(e)) from None
         size = os.fstat(file).st_size
-        with _enough_memory():
+        with enough_memory():
             arena.take(size)
         return Physical(size, file, properties)
 
@@ -92,7 +90,7 @@ class VirtualMemory:
             raise DriverError("INVALID_VALUE", "the addresses are not reserved")
         if self._within(address, size):
             raise DriverError("INVALID_VALUE", "memory is mapped there")
-        with _enough_memory():
+        with enough_memory():
             arena.map_file(address, size, physical.file, offset)
         self._mappings[address] = Mapping(size, physical, handle)
         physical.maps += 1
@@ -150,11 +148,3 @@ class VirtualMemory:
 def _check_multiples(*values: int) -> None:
     if any(v % GRANULARITY for v in values):
         raise DriverError("INVALID_VALUE", f"no multiple of {GRANULARITY}")
-
-
-@contextmanager
-def _enough_memory() -> Iterator[None]:
-    try:
-        yield
-    except (OutOfMemory, OSError) as e:
-        raise DriverError("OUT_OF_MEMORY", str(e)) from None

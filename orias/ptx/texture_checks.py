@@ -23,8 +23,8 @@ from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 _NAMED: Final = ("texref", "surfref", "samplerref")
-_SAMPLER_QUERIES: Final = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2")
 _FORCED: Final = "force_unnormalized_coords"
+_SAMPLER_QUERIES: Final = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", _FORCED)
 _FLOATS: Final = ("b32", "u32", "s32", "f32")
 _INTEGERS: Final = ("f16x2", "b32", "u32", "s32")
 _SIZES: Final = (1, 2, 4, 8)
@@ -105,14 +105,14 @@ def _handle_kind(name: str, sig: Sig, independent: bool) -> str:
     query = sig.mods.get("query", "")
     if independent and query == "memory_layout":
         return ""
-    return "samplerref" if independent and (query in _SAMPLER_QUERIES or query == _FORCED) else "texref"
+    return "samplerref" if independent and query in _SAMPLER_QUERIES else "texref"
 
 
 def _query_errors(place: int, name: str, sig: Sig, kind: str, handle: int, where: Operand) -> list[str]:
     """The messages on the handle of a query; one query is of samplers only, whatever the mode of textures."""
     errors = [] if handle == _RIGHT else [_expected(place, name, kind)]
-    named = where.var is not None and where.var.space != "reg"
-    if sig.mods.get("query") == _FORCED and named and where.var is not None and where.var.type != "samplerref":
+    var = where.var
+    if sig.mods.get("query") == _FORCED and var is not None and var.space != "reg" and var.type != "samplerref":
         errors.append(f"Argument {place} of instruction '{name}': .samplerref expected")
     return errors
 

@@ -6,7 +6,7 @@ import orias
 from orias.tools.audit.audit_kernel import EQUAL
 from tests.validate.test_audit import HEAD, audited
 
-ARM = (
+START = (
     HEAD
     + """.visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n) {
 .reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %q<3>;
@@ -16,34 +16,30 @@ ld.param.u32 %r1, [n];
 mov.u32 %r0, %tid.x;
 mul.wide.u32 %d3, %r0, 4;
 add.s64 %d4, %d1, %d3;
-setp.ge.u32 %q0, %r0, %r1;
+"""
+)
+"""%d4: the thread's own word of q."""
+FAR = "sub.s32 %r2, %r0, %r1;\nmul.wide.u32 %d5, %r2, 4;\nadd.s64 %d6, %d0, %d5;\n"
+"""%d6: a word of p, far beyond the memory where the thread's number is below n."""
+ARM = (
+    START
+    + """setp.ge.u32 %q0, %r0, %r1;
 @%q0 bra Inside;
 st.global.u32 [%d4], 0;
 bra Done;
 Inside:
-sub.s32 %r2, %r0, %r1;
-mul.wide.u32 %d5, %r2, 4;
-add.s64 %d6, %d0, %d5;
-ld.global.nc.u32 %r3, [%d6];
+"""
+    + FAR
+    + """ld.global.nc.u32 %r3, [%d6];
 st.global.u32 [%d4], %r3;
 Done:
 ret; }
 """
 )
 LOOP = (
-    HEAD
-    + """.visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n) {
-.reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %q<3>;
-ld.param.u64 %d0, [p];
-ld.param.u64 %d1, [q];
-ld.param.u32 %r1, [n];
-mov.u32 %r0, %tid.x;
-sub.s32 %r2, %r0, %r1;
-mul.wide.u32 %d5, %r2, 4;
-add.s64 %d6, %d0, %d5;
-mul.wide.u32 %d3, %r0, 4;
-add.s64 %d4, %d1, %d3;
-setp.lt.u32 %q0, %r0, %r1;
+    START
+    + FAR
+    + """setp.lt.u32 %q0, %r0, %r1;
 mov.u32 %r4, 0;
 Again:
 @%q0 bra Next;
@@ -56,22 +52,10 @@ setp.lt.u32 %q1, %r4, 3;
 ret; }
 """
 )
-
-
 LEAVES = (
-    HEAD
-    + """.visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n) {
-.reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %q<3>;
-ld.param.u64 %d0, [p];
-ld.param.u64 %d1, [q];
-ld.param.u32 %r1, [n];
-mov.u32 %r0, %tid.x;
-sub.s32 %r2, %r0, %r1;
-mul.wide.u32 %d5, %r2, 4;
-add.s64 %d6, %d0, %d5;
-mul.wide.u32 %d3, %r0, 4;
-add.s64 %d4, %d1, %d3;
-ld.global.u32 %r4, [%d4];
+    START
+    + FAR
+    + """ld.global.u32 %r4, [%d4];
 mov.u32 %r5, %r4;
 mov.u32 %r6, %r0;
 and.b32 %r7, %r4, 1;
@@ -89,16 +73,8 @@ ret; }
 """
 )
 ROUNDS = (
-    HEAD
-    + """.visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n) {
-.reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %q<3>;
-ld.param.u64 %d0, [p];
-ld.param.u64 %d1, [q];
-ld.param.u32 %r1, [n];
-mov.u32 %r0, %tid.x;
-mul.wide.u32 %d3, %r0, 4;
-add.s64 %d4, %d1, %d3;
-mov.u32 %r4, 0;
+    START
+    + """mov.u32 %r4, 0;
 st.global.u32 [%d4], 7;
 Again:
 setp.ge.u32 %q0, %r0, %r1;

@@ -13,9 +13,12 @@ def fused_products(function: Function) -> Factors:
     """The products that stand in the block of the addition that reads them, whose factors are still in their registers there."""
     found: Factors = {}
     made: dict[int, Instr] = {}
+    readers: dict[int, list[Instr]] = {}
+    """By id of a register the products of which it is a factor."""
     for s in function.body or ():
         if isinstance(s, Label) or (isinstance(s, Instr) and s.sig.name in _ENDS):
             made.clear()
+            readers.clear()
         if not isinstance(s, Instr):
             continue
         if s.sig.name in ("add", "sub") and _plain(s):
@@ -24,12 +27,15 @@ def fused_products(function: Function) -> Factors:
                 found[id(s)] = (left, right)
         for var in _written(s):
             made.pop(id(var), None)
-            for key in [k for k, product in made.items() if any(o.var is var for o in product.ops[1:])]:
-                del made[key]
+            for product in readers.pop(id(var), ()):
+                if made.get(id(product.ops[0].var)) is product:
+                    del made[id(product.ops[0].var)]
         target = s.ops[0].var if s.ops else None
         if s.sig.name == "mul" and _plain(s) and s.pred is None and "sat" not in s.sig.mods and target is not None:
             if all(o.var is not target for o in s.ops[1:]):
                 made[id(target)] = s
+                for o in (o for o in s.ops[1:] if o.var is not None):
+                    readers.setdefault(id(o.var), []).append(s)
     return found
 
 

@@ -182,12 +182,12 @@ def usable_launch(
     turn: int,
     like: Image,
     shared: int = -1,
-    endless: list[Outcome] | None = None,
+    endless: list[str] | None = None,
 ) -> tuple[Case, Outcome] | str:
     """Launch number `turn` of a kernel and what the PTX does in it; else the reason why no launch runs.
 
     `shared`: bytes of dynamic shared memory, -1 for the least with which the PTX runs.  A kernel that traps in one launch after the other
-    has the trap as its outcome.  `endless`: the launches of this kernel so far that did not end; after some no more are tried.
+    has the trap as its outcome.  `endless`: what was said of launches of this kernel that did not end; after some no more are tried.
     """
     endless = [] if endless is None else endless
     reason = ""
@@ -211,7 +211,7 @@ def usable_launch(
                     # A kernel that its producer left without code for this target, or one that checks what no launch shows.
                     return traps[0]
             if isinstance(found.error, StepLimit):
-                endless.append(found)
+                endless.append(str(found.error))
                 if len(endless) >= _ENDLESS:
                     return reason
             if isinstance(found.error, Misaligned):
@@ -226,6 +226,6 @@ def launches(
     module: Module, kernel: Function, arch: str, like: Image, count: int, shared: int = -1
 ) -> Iterator[tuple[Case, Outcome] | str]:
     """Up to `count` launches of a kernel, each as :func:`usable_launch` gives it."""
-    endless: list[Outcome] = []
+    endless: list[str] = []
     for turn in range(count):
         yield usable_launch(module, kernel, arch, turn, like, shared, endless)
