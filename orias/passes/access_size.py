@@ -20,17 +20,16 @@ def _is_plain(o: Op) -> bool:
 
 
 def may_fault(inst: Inst) -> bool:
-    """True for an access at an address, or at a place of a constant bank, that may be legal only where the program has it.
-
-    A load of memory that nobody writes (``ld.global.nc``) is one too, though it has no ``F_READ``.
-    """
+    """True for an access at an address, or at a place of a constant bank, that may be legal only where the program has it."""
     flags = inst.op.flags
-    return flags & (F_READ | F_WRITE | F_SIZED) != 0 or (flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src))
+    if flags & F_WRITE or inst.op.loads():
+        return True
+    return flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src)
 
 
 def is_load(inst: Inst) -> bool:
-    """True for a weak load of up to four words of memory that stores can change."""
-    return inst.op.flags & F_READ != 0 and _is_plain(inst.op) and len(inst.dst) == 1 and len(inst.src) == 4
+    """True for a weak load of up to four words."""
+    return inst.op.loads() and _is_plain(inst.op) and len(inst.dst) == 1 and len(inst.src) == 4
 
 
 def is_store(inst: Inst) -> bool:
