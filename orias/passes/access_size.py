@@ -7,7 +7,7 @@ from orias.isa.operand import K_R, RZ, Opnd, has_modifiers, in_file, is_imm, is_
 from orias.ori.ir import Func, Inst
 
 _SIZES: Final[dict[str, int]] = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_HINTS: Final = frozenset(("E", "U", "EF", "EL", "NA", "EU", "LU", "LTC64B", "LTC128B", "LTC256B"))
+_HINTS: Final = frozenset(("E", "U", "EF", "EL", "NA", "EU", "LU", "LTC64B", "LTC128B", "LTC256B", "CONSTANT"))
 """Modifiers that change neither size nor order of an access."""
 _WORD: Final = 4
 

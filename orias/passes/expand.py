@@ -35,6 +35,7 @@ from orias.ori.ir import Block, Func, Inst
 
 _PRODUCT: Final = op("imul64")
 _SUM: Final = op("iadd64")
+_LOW_PRODUCTS: Final = frozenset((op("IMAD.WIDE.U32"), op("IMAD.HI.U32")))
 
 
 def expand_wide(fn: Func) -> None:
@@ -55,7 +56,10 @@ def expand_wide(fn: Func) -> None:
 
 
 def _added_products(fn: Func) -> dict[int, tuple[Inst, Opnd]]:
-    """By sum (uid): a product of the same block that nothing else reads, and the other addend, which the wide multiplication takes."""
+    """By sum (uid): a product of the same block that nothing else reads, and the other addend, which the wide multiplication takes.
+
+    Not where the function has the wide product of the low words already, for their upper half: that serves for both.
+    """
     made: dict[int, tuple[Inst, Block]] = {}
     for block in fn.blocks:
         for inst in block.insts:
@@ -65,7 +69,10 @@ def _added_products(fn: Func) -> dict[int, tuple[Inst, Opnd]]:
     if not made:
         return out
     uses = dict.fromkeys(made, 0)
+    known: set[tuple[Opnd, Opnd]] = set()
     for inst in fn.insts():
+        if inst.op in _LOW_PRODUCTS:
+            known.update([(inst.src[0], inst.src[1]), (inst.src[1], inst.src[0])])
         for o in inst.uses():
             if is_vreg(o) and vreg(o) in uses:
                 uses[vreg(o)] += 1
@@ -76,7 +83,7 @@ def _added_products(fn: Func) -> dict[int, tuple[Inst, Opnd]]:
             for o, addend in (inst.src, inst.src[::-1]):
                 if is_vreg(o) and is_bare(o) and uses.get(vreg(o), 0) == 1 and _may_be_added(fn, addend):
                     product, home = made[vreg(o)]
-                    if home is block:
+                    if home is block and (word(product.src[0], 0), word(product.src[1], 0)) not in known:
                         out[inst.uid] = product, addend
                         break
     return out
