@@ -1,6 +1,6 @@
 """OriDoPredication: short conditional arms become guarded instructions; arms that only leave become guarded exits.
 
-Limits as measured (``docs/facts/optimizer.md``): 8 instructions an arm, 20 with a global load, arms judged one by
+Limits as measured (``docs/facts/optimizer.md``): 8 instructions an arm, 20 with a load that may be of global memory, arms judged one by
 one; never with atomics, warp operations, barriers or calls, but with arrivals at a barrier in memory (as ptxas's code for sm_90 shows),
 and with operations that run once a warp (:mod:`orias.passes.once_a_warp`).
 """
