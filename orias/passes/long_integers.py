@@ -42,7 +42,6 @@ from orias.isa.operand import (
     lane_of,
     lane_range,
     pair_lane,
-    reg,
     vreg,
     with_lane,
     with_word_lane,
@@ -69,7 +68,19 @@ def fuse_words(fn: Func) -> None:
 
 @final
 class _Fuser:
-    __slots__ = ("fn", "fused", "joined", "kept", "low_word", "made", "selects", "signs", "values", "word_of")
+    __slots__ = (
+        "fn",
+        "fused",
+        "joined",
+        "kept",
+        "low_word",
+        "made",
+        "pending",
+        "selects",
+        "signs",
+        "values",
+        "word_of",
+    )
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -90,6 +101,8 @@ class _Fuser:
         """Pairs made of two words: True if the high one is a zero."""
         self.signs: dict[int, Opnd] = {}
         """Register of a selection of 0 or -1 that is both words of a value -> the pair that it becomes where that is read."""
+        self.pending: dict[int, Inst] = {}
+        """Register of such a pair that is not made yet -> the selection."""
 
     def run(self) -> None:
         for inst in self.fn.insts():
@@ -207,22 +220,28 @@ class _Fuser:
         """The pair that a selection of 0 or -1 becomes where both words of a value are its result; NONE for other registers."""
         if not is_vreg(o) or not is_bare(o) or vreg(o) in self.kept:
             return K_NONE
-        if vreg(o) not in self.signs:
+        word = vreg(o)
+        pair = self.signs.get(word, K_NONE)
+        if word in self.word_of:
+            return pair if self.word_of[word][0] == pair else K_NONE
+        if pair == K_NONE:
             d = self.values.definition(o)
             if d is None or d.guard != PT or d.op.name not in ("SEL", "USEL"):
                 return K_NONE
             if d.src[0] not in (RZ, URZ) or _number(d.src[1]) != 0xFFFFFFFF:
                 return K_NONE
-            self.signs[vreg(o)] = self.fn.new_vreg(kind_of(o), 2)
-        return self.signs[vreg(o)]
+            pair = self.signs[word] = self.fn.new_vreg(kind_of(o), 2)
+            self.pending[vreg(pair)] = d
+        return pair
 
     def _make_signs(self, src: list[Opnd]) -> None:
         """Make pairs of the selections of which sources are to be."""
-        for word, pair in self.signs.items():
-            if word not in self.word_of and any(is_vreg(o) and vreg(o) == vreg(pair) for o in src):
+        for o in src:
+            d = self.pending.pop(vreg(o), None) if is_vreg(o) else None
+            if d is not None:
+                word = vreg(d.dst[0])
+                pair = self.signs[word]
                 self.word_of[word] = pair, 0
-                d = self.values.definition(reg(kind_of(pair), word))
-                assert d is not None
                 d.op, d.dst, d.src[1] = (_SELECT if d.op.base == "SEL" else _SELECT_UNIFORM), [pair], imm64(-1)
 
     def _part(self, o: Opnd) -> tuple[Opnd, int]:
@@ -312,7 +331,7 @@ class _Fuser:
         extreme = self._extreme(value[0], value[1], p)
         if extreme is not None:
             self._replace(low, inst, extreme[0], [*value, extreme[1], NOT_PT if file == K_R else NOT_UPT])
-        else:
+        elif not is_imm(value[1]) or value[0] not in (RZ, URZ):
             # Immediates of these have 64 bits.
             y = imm64(imm_signed(value[1])) if is_imm(value[1]) else value[1]
             self._replace(low, inst, _SELECT if file == K_R else _SELECT_UNIFORM, [value[0], y, p])
