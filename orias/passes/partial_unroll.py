@@ -8,8 +8,7 @@ Design and Implementation, 17.4.3).  ptxas 13.0.88 does the same, also where thr
 With the counter x, its step c and the test ``x < b``, the copy tests ``x < b - (n - 1) * c``; it is skipped where
 that difference wraps around.
 
-Where so many iterations are too long, half as many run between tests, if they load and nothing keeps the loads of one iteration behind
-those before.
+Where so many iterations are too long, half as many run between tests, if they load and nothing keeps the loads of several apart.
 
 Where iterations load, half as many follow the copy once, if so many are left, so that fewer of the rest wait one after another.
 """
