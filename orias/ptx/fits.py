@@ -169,6 +169,8 @@ def _sink(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
 def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     if op.key == "s[" and use.name not in ("mov", "cvta"):
         return False
+    if slot.fixed and type_ == "b64":  # cache policies and handles
+        return False
     if op.key == "s+" or op.key == "s[":
         if result:
             use.needs_result()
