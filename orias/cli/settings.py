@@ -25,12 +25,12 @@ _REFUSED = "Option '--{}' is not supported by Orias"
 class Settings:
     """Compile options, and messages about the command line.
 
-    ``refused``: why the command is refused once its inputs are checked, ""
-    if it is not; ``stack_protector`` and ``raw_textures``: it is refused if a function has a stack frame, or the module textures.
-    ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``:
-    warnings to print after the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to
-    standard error or added to ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before
-    the compile and the process number that it shows (0: its own).
+    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``stack_protector`` and
+    ``raw_textures``: it is refused if a function has a stack frame, or the module textures.  ``parse_only``: the target if
+    it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``: warnings to print after
+    the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to standard error or added to
+    ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before the compile and the process
+    number that it shows (0: its own).
     """
 
     __slots__ = (
@@ -57,8 +57,9 @@ class Settings:
         """Warn of kernels whose need of stack is unknown."""
         self.show_phases: bool = False
         self.tensor_access: bool = False
-        self.legacy_barriers: bool = False
         """An option on the checks of tensor memory accesses is given."""
+        self.legacy_barriers: bool = False
+        """An option on barriers of whole warps is given."""
         self.statistics: list[str] = []
         self.statistics_file: str = ""
         self.trace: str = ""
