@@ -227,10 +227,6 @@ class _Compiler:
             self._debug_target()
         if self.options.verbose and self.options.maxrregcount:
             self.diagnostics.extend(limit_notes(module, self.options, self.target))
-        if self.options.debug:
-            from orias.output.debug_records import missing_sections
-
-            self.diagnostics.extend(missing_sections(module))
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))
         found = check(module, self.target, self.options.compile_only, self.options.extensible)
@@ -239,6 +235,10 @@ class _Compiler:
         self.diagnostics.extend(found)
         if any(d.severity in ("error", "fatal") for d in found):
             raise CompileError(self.diagnostics)
+        if self.options.debug:
+            from orias.output.debug_records import missing_sections
+
+            self.diagnostics.extend(missing_sections(module))
         return module
 
     def _debug_target(self) -> None:
