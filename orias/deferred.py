@@ -27,26 +27,36 @@ class DeferredModule:
     module has the address of one.  The variables have the same places in all cubins of a module.
     """
 
-    __slots__ = ("_compiler", "_done", "_module", "_program", "_text", "_waiting", "data")
+    __slots__ = ("_begun", "_compiler", "_done", "_module", "_program", "_sources", "_text", "_waiting", "data")
 
     def __init__(self, sources: list[tuple[str, str | bytes]], options: "Options") -> None:
         self._compiler: Final = Compiler(options, None, None)
+        self._sources: Final = sources
         self._done: dict[str, bytes | CompileError] = {}
+        self._begun = False
+        """The compile of a kernel began and was not ended, by an exception of a signal's handler: its code is half done."""
         self._module: Module
         self._program: Program
         self._text: str | bytes
         self._waiting: dict[str, Kernel] = {}
         with Seldom():
             try:
-                self._module, self._program, self._text = self._compiler.lowered(sources)
-                kernels = self._program.kernels
-                if len(kernels) > 1 and not (self._program.points_to_functions or options.own_sections):
-                    self._waiting = {k.ptx.name: k for k in kernels}
-                    self.data: bytes = self._cubin(None)
+                self._lower()
+                self.data: bytes
+                if self._waiting:
+                    self.data = self._cubin(None)
                 else:
                     self.data = self._compiler.finish(self._module, self._program, self._text).data
             except (CubinError, Unsupported) as e:
                 raise self._compiler.refusal(e) from e
+
+    def _lower(self) -> None:
+        c = self._compiler
+        c.diagnostics.clear()
+        self._module, self._program, self._text = c.lowered(self._sources)
+        kernels = self._program.kernels
+        if len(kernels) > 1 and not (self._program.points_to_functions or c.options.own_sections):
+            self._waiting = {k.ptx.name: k for k in kernels}
 
     @property
     def waiting(self) -> list[str]:
@@ -57,10 +67,14 @@ class DeferredModule:
         """A cubin with one of the kernels that wait and all variables; raises CompileError if the kernel cannot be compiled."""
         if name not in self._done:
             with Seldom():
+                if self._begun:
+                    self._lower()
+                self._begun = True
                 try:
                     self._done[name] = self._cubin(self._waiting[name])
                 except (CompileError, CubinError, Unsupported) as e:
                     self._done[name] = self._compiler.refusal(e)
+                self._begun = False
         done = self._done[name]
         if isinstance(done, CompileError):
             raise done

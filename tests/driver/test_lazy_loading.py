@@ -197,6 +197,29 @@ def test_cubins_of_single_kernels_are_those_of_the_whole_module():
         assert [(n, data) for _, data, n in image._code] == [(name, code[name])]
 
 
+class Interrupted:
+    """The compiler of kernels, which a signal ends after its work once."""
+
+    def __init__(self, kernels):
+        self.kernels, self.ended = kernels, False
+
+    def part(self, *arguments):
+        part = self.kernels.part(*arguments)
+        if not self.ended:
+            self.ended = True
+            raise KeyboardInterrupt
+        return part
+
+
+def test_a_compile_that_a_signal_ended_begins_again():
+    sources = [("text", HEAD + SHARED_VARIABLES)]
+    module, other = DeferredModule(sources, Options("sm_90")), DeferredModule(sources, Options("sm_90"))
+    module._compiler.kernels = Interrupted(module._compiler.kernels)
+    with pytest.raises(KeyboardInterrupt):
+        module.cubin("up")
+    assert [module.cubin(n) for n in module.waiting] == [other.cubin(n) for n in other.waiting]
+
+
 EAGER = """
 import ctypes
 import sys
