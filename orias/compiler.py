@@ -113,7 +113,9 @@ class Compiler:
 
     def finish(self, module: Module, program: Program, text: str | bytes) -> CompileResult:
         """Compile the kernels of a lowered module."""
+        start = time.perf_counter()
         out = cubin_module(module, program, text, self.options, self.target)
+        self._clock("lower", start)
         runner = Runner(self.options, self.trace)
         parts, texts = self._kernels(module, program, out, runner)
         start = time.perf_counter()

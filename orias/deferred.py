@@ -27,41 +27,38 @@ class DeferredModule:
     module has the address of one.  The variables have the same places in all cubins of a module.
     """
 
-    __slots__ = ("_begun", "_compiler", "_done", "_module", "_program", "_sources", "_text", "_waiting", "data")
+    __slots__ = ("_begun", "_compiler", "_done", "_kernels", "_lowered", "_sources", "data", "waiting")
 
     def __init__(self, sources: list[tuple[str, str | bytes]], options: "Options") -> None:
         self._compiler: Final = Compiler(options, None, None)
         self._sources: Final = sources
+        self._lowered: tuple[Module, Program, str | bytes] | None = None
+        """The module, as long as kernels of it are left to compile."""
+        self._kernels: dict[str, Kernel] = {}
         self._done: dict[str, bytes | CompileError] = {}
         self._begun = False
         """The compile of a kernel began and was not ended, by an exception of a signal's handler: its code is half done."""
-        self._module: Module
-        self._program: Program
-        self._text: str | bytes
-        self._waiting: dict[str, Kernel] = {}
         with Seldom():
             try:
-                self._lower()
+                module, program, text = self._lower()
                 self.data: bytes
-                if self._waiting:
+                if len(program.kernels) > 1 and not (program.points_to_functions or options.own_sections):
                     self.data = self._cubin(None)
                 else:
-                    self.data = self._compiler.finish(self._module, self._program, self._text).data
+                    self._kernels.clear()
+                    self._lowered = None
+                    self.data = self._compiler.finish(module, program, text).data
             except (CubinError, Unsupported) as e:
                 raise self._compiler.refusal(e) from e
+        self.waiting: Final = list(self._kernels)
+        """The kernels that are compiled when they are asked for, in the order of the text."""
 
-    def _lower(self) -> None:
+    def _lower(self) -> "tuple[Module, Program, str | bytes]":
         c = self._compiler
         c.diagnostics.clear()
-        self._module, self._program, self._text = c.lowered(self._sources)
-        kernels = self._program.kernels
-        if len(kernels) > 1 and not (self._program.points_to_functions or c.options.own_sections):
-            self._waiting = {k.ptx.name: k for k in kernels}
-
-    @property
-    def waiting(self) -> list[str]:
-        """The kernels that are compiled when they are asked for, in the order of the text."""
-        return list(self._waiting)
+        self._lowered = c.lowered(self._sources)
+        self._kernels = {k.ptx.name: k for k in self._lowered[1].kernels}
+        return self._lowered
 
     def cubin(self, name: str) -> bytes:
         """A cubin with one of the kernels that wait and all variables; raises CompileError if the kernel cannot be compiled."""
@@ -71,10 +68,13 @@ class DeferredModule:
                     self._lower()
                 self._begun = True
                 try:
-                    self._done[name] = self._cubin(self._waiting[name])
+                    self._done[name] = self._cubin(self._kernels[name])
                 except (CompileError, CubinError, Unsupported) as e:
                     self._done[name] = self._compiler.refusal(e)
                 self._begun = False
+            if len(self._done) == len(self._kernels):
+                self._lowered = None
+                self._kernels.clear()
         done = self._done[name]
         if isinstance(done, CompileError):
             raise done
@@ -82,11 +82,13 @@ class DeferredModule:
 
     def _cubin(self, kernel: "Kernel | None") -> bytes:
         c = self._compiler
-        out = cubin_module(self._module, self._program, self._text, c.options, c.target)
+        assert self._lowered is not None
+        module, program, text = self._lowered
+        out = cubin_module(module, program, text, c.options, c.target)
         parts: list[KernelPart] = []
         if kernel is not None:
-            part = c.kernels.part(kernel, out, self._module)
+            part = c.kernels.part(kernel, out, module)
             if isinstance(part, (CompileError, Unsupported)):
                 raise part
             parts.append(part)
-        return make_cubin(self._module, self._program, out, parts, [], c.options, c.target).data
+        return make_cubin(module, program, out, parts, [], c.options, c.target).data

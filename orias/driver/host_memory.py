@@ -241,10 +241,10 @@ class HostArena(Arena):
 
     def _of_host(self, address: Arr, size: int) -> bool:
         """Whether all of these addresses are outside of the device's memory, readable and writable in this process."""
-        if _within(address, size, self._host).all():
-            return True
         if ((address >= POOL) & (address < POOL + POOL_SIZE)).any():
             return False
+        if _within(address, size, self._host).all():
+            return True
         spans = _writable(int(address.min()), int(address.max()) + size)
         if not _within(address, size, spans).all():
             return False
@@ -257,7 +257,7 @@ def _within(address: Arr, size: int, spans: list[tuple[int, int]]) -> npt.NDArra
     """Which accesses are inside of one of these spans of addresses."""
     found = np.zeros(len(address), np.bool_)
     for low, high in spans:
-        found |= (address >= np.uint64(low)) & (address + np.uint64(size) <= np.uint64(high))
+        found |= (address >= np.uint64(low)) & (address <= np.uint64(high - size))
     return found
 
 

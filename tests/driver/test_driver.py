@@ -358,3 +358,16 @@ def test_memory_of_the_host_is_looked_up_once_in_a_launch(context, monkeypatch):
         np.frombuffer(memory, np.float32)[:] = 1
         assert launch(context, f, 8, 128, arguments) == 0
         assert len(looks) == 2
+
+
+@pytest.mark.parametrize("offset", [-4, -8])
+def test_the_last_addresses_are_no_memory_of_the_host(context, capfd, offset):
+    with mmap.mmap(-1, 4096) as memory:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        wild = c_uint64(offset)
+        assert (
+            launch(context, function(context, SAXPY, b"saxpy"), 1, 1, [c_uint64(address), wild, c_float(2), c_int(1)])
+            == 0
+        )
+        assert context.code("cuCtxSynchronize") == 700
+    assert f"{wild.value:x}" in capfd.readouterr().err
