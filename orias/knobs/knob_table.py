@@ -146,7 +146,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("RegAllocLateReadDistance", 6, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after an operation that reads it late, where there are enough."),
     Knob("RegAllocCallReadDistance", 12, 0, 1_024, "instructions", "AllocateRegisters", "The same in functions that call others by the ABI, where registers are free between calls."),
     Knob("RegAllocSnugReach", 256, 1, 65_536, "instructions", "AllocateRegisters", "Distance within which the tightest packing looks for occupied registers."),
-    Knob("RegAllocPackTrials", 18, 0, 1_000, "tries", "AllocateRegisters", "Tries to do with fewer registers."),
+    Knob("RegAllocPackTrials", 12, 0, 1_000, "tries", "AllocateRegisters", "Tries to do with fewer registers."),
     Knob("RegAllocPackBudget", 60_000, 0, 100 * _M, "values", "AllocateRegisters", "Values that these tries may place."),
     Knob("RegAllocMaxSpillRounds", 60, 20, 1_000, "rounds", "AllocateRegisters", "How often spilling and allocation repeat before the kernel is refused."),
     Knob("RegAllocSpillBudget", 200 * _M, 1_024, 2_000 * _M, "bits", "AllocateRegisters", "Work of the choice of what to spill."),
