@@ -46,13 +46,17 @@ class Plan:
 
 @final
 class Reach:
-    """The limits on live words that give the same order of a function: from ``least`` on, less than ``above``."""
+    """The limits on live words that give the same order of a function: from ``least`` on, less than ``above``.
 
-    __slots__ = ("above", "least")
+    ``cycles``: what each block of the function takes in that order, as far as the scheduler knows.
+    """
+
+    __slots__ = ("above", "cycles", "least")
 
     def __init__(self) -> None:
         self.least: int = 0
         self.above: int = 1 << 30
+        self.cycles: list[int] = []
 
     def holds(self, limit: int) -> bool:
         """True if a limit gives the order for which this was found."""
@@ -115,8 +119,10 @@ def schedule_virtual(
                 pieces.append(parts)
         else:
             parts = pieces[k]
+        reach.cycles.append(0)
         for piece in parts:
-            order = piece.order(limit, arrivals, reach)
+            order, cycles = piece.order(limit, arrivals, reach)
+            reach.cycles[k] += cycles
             b.insts[piece.first : piece.first + len(order)] = [piece.insts[i] for i in order]
         arrivals.leave(b)
     return reach
@@ -786,8 +792,8 @@ class _Virtual:
         # If nothing fits, take the first: the present order is known to stay within its registers.
         return first if best < 0 else best
 
-    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> list[int]:
-        """The order under a limit on live words, as indices into the piece; `reach` is narrowed to the limits that give the same."""
+    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same."""
         self._restart(limit)
         graph, lat = self.graph, self.lat
         height, keys, leads = self.height, self.keys, self.leads
@@ -829,16 +835,19 @@ class _Virtual:
                     _insert(ready, s)
             now += 1
         _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
-        return out
+        return out, now
 
 
 @final
 class _Found:
     """An order of a piece: what was under way when it began and when it had ended, and the limits on live words that give it."""
 
-    __slots__ = ("after", "before", "order", "reach")
+    __slots__ = ("after", "before", "cycles", "order", "reach")
 
-    def __init__(self, before: dict[int, int], after: dict[int, int], reach: Reach, order: list[int]) -> None:
+    def __init__(
+        self, before: dict[int, int], after: dict[int, int], reach: Reach, order: list[int], cycles: int
+    ) -> None:
+        self.cycles: Final[int] = cycles
         self.before: Final[dict[int, int]] = before
         self.after: Final[dict[int, int]] = after
         self.reach: Final[Reach] = reach
@@ -857,16 +866,16 @@ class PieceOrders:
         self._scheduler: Final[_Virtual] = scheduler
         self._found: Final[list[_Found]] = []
 
-    def order(self, limit: int, arrivals: Arrivals, reach: Reach) -> list[int]:
-        """The order under a limit on live words, as indices into ``insts``; `reach` is narrowed to the limits that give the same."""
+    def order(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """The order under a limit on live words, as indices into ``insts``, and its cycles; `reach` is narrowed to the limits that give the same."""
         found = next((x for x in self._found if x.reach.holds(limit) and x.before == arrivals.now), None)
         if found is None:
             before = arrivals.now
             own = Reach()
-            order = self._scheduler.run(limit, arrivals, own)
-            found = _Found(before, arrivals.now, own, order)
+            order, cycles = self._scheduler.run(limit, arrivals, own)
+            found = _Found(before, arrivals.now, own, order, cycles)
             self._found.append(found)
         else:
             arrivals.now = found.after
         reach.narrow(found.reach)
-        return found.order
+        return found.order, found.cycles
