@@ -334,7 +334,8 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     now = 0
     while ready:
         best = -1
-        best_rank = (1 << 60, 0, 0)
+        # Of instructions that can issue at the same time the one on the longest path comes first, then the first as given.
+        best_at, best_height = 1 << 60, 0
         switched = False
         fma_free = max(pipe_free.get("FMA", 0), now)
         held = False
@@ -353,15 +354,14 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
                 other = elsewhere < at or (lean > 0 and elsewhere <= at + (patience if surplus > 0 else 0))
                 if other:
                     at = elsewhere
-            rank = (at, -height[k], k)
             if hold and not held and leads[k] and at <= now + reach:
                 # From here on only what leads to loads.
                 held = True
-                best, best_rank, switched = k, rank, other
-            elif rank < best_rank:
-                best, best_rank, switched = k, rank, other
+                best, best_at, best_height, switched = k, at, height[k], other
+            elif at < best_at or (at == best_at and height[k] > best_height):
+                best, best_at, best_height, switched = k, at, height[k], other
         ready.remove(best)
-        now = max(now, best_rank[0])
+        now = max(now, best_at)
         at_cycle[best] = now
         out.append(best)
         form = others[best]
@@ -778,19 +778,23 @@ class _Virtual:
 
     def _choose(self, ranks: list[tuple[int, int, int]], first: int, near: int, leads: bytearray, reach: Reach) -> int:
         """The next instruction: the best that fits, but what leads to a load and can issue by `near` before others that need registers."""
-        best, others = -1, _TRIED
-        for at, _, k in ranks:
-            if best >= 0 and (at > near or others == 0):
-                break
-            if best < 0 or leads[k]:
-                if best >= 0:
-                    others -= 1
-                if self._fits(k, first, reach):
-                    if best >= 0 or leads[k] or not self.nodes[k].gain_r:
-                        return k
-                    best = k
-        # If nothing fits, take the first: the present order is known to stay within its registers.
-        return first if best < 0 else best
+        best = min(ranks)
+        if not self._fits(best[2], first, reach):
+            ranks.sort()
+            for best in ranks[1:]:
+                if self._fits(best[2], first, reach):
+                    break
+            else:
+                # Nothing fits: the present order is known to stay within its registers.
+                return first
+        if leads[best[2]] or not self.nodes[best[2]].gain_r:
+            return best[2]
+        others = [x for x in ranks if leads[x[2]] and x[0] <= near and x > best]
+        others.sort()
+        for _, _, k in others[:_TRIED]:
+            if self._fits(k, first, reach):
+                return k
+        return best[2]
 
     def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
         """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same."""
@@ -819,7 +823,6 @@ class _Virtual:
                     if free > at:
                         at = free
                     ranks.append((at if at > now else now, -height[k], k))
-            ranks.sort()
             best = self._choose(ranks, first, now + held, leads, reach)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
