@@ -1,6 +1,5 @@
 """The order before allocation, chosen by the time that the machine model gives the finished code."""
 
-import math
 from collections.abc import Callable
 from typing import Final, final
 
@@ -125,7 +124,7 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
     todo = list(ways)
     promised = [estimated.of(orders.order(way).reach.cycles, registers_of(way.words)) for way in todo]
     places = sorted(range(len(todo)), key=lambda k: promised[k])
-    least, warps = math.inf, 0
+    least, warps = float("inf"), 0
     for place in places:
         way = todo[place]
         found = orders.order(way)
