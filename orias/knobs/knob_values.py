@@ -74,6 +74,8 @@ class Knobs:
         "sched_start_stall",
         "sched_step_overshoot",
         "sched_trial_max_inst",
+        "sched_trial_same_warps_slack",
+        "sched_trial_slack",
         "sched_war_latency",
         "sink_remat_max_inst",
         "switch_min_cases",
@@ -151,6 +153,8 @@ class Knobs:
     reg_tgt_extra_steps: int
     sched_many_loads: int
     sched_trial_max_inst: int
+    sched_trial_slack: int
+    sched_trial_same_warps_slack: int
     sched_estimated_loop_iterations: int
     sched_model_turns: int
     sched_spill_penalty: int

@@ -8,8 +8,12 @@ from typing import Final
 
 from orias.isa.op import op
 from orias.isa.operand import (
+    FIRST_VREG,
+    K_B,
     K_NONE,
     K_R,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
     PT,
     RZ,
     Opnd,
@@ -57,26 +61,24 @@ def narrow_low_words(fn: Func) -> bool:
 
 
 def _read_beyond(fn: Func, found: dict[int, Inst]) -> set[int]:
-    """The registers that are read beyond their first word, by instructions that compute words alone unless their own result is read so."""
+    """Those of some registers that are read beyond their first word, by instructions that compute words alone unless their own result is read so."""
     whole: set[int] = set()
     work: list[int] = []
 
-    def read(o: Opnd) -> None:
-        if is_vreg(o) and in_file(o, K_R) and vreg(o) not in whole:
-            first, count = lane_words(o, fn.vwidth[vreg(o)])
-            if first + count > 1:
-                whole.add(vreg(o))
-                work.append(vreg(o))
+    def read(operands: list[Opnd]) -> None:
+        for o in operands:
+            # Most operands are none of these registers (the test of a virtual register is written out for them).
+            if o >= FIRST_VREG and o & KIND_MASK <= K_B and o >> PAYLOAD_SHIFT in found:
+                v = vreg(o)
+                if v not in whole and sum(lane_words(o, fn.vwidth[v])) > 1:
+                    whole.add(v)
+                    work.append(v)
 
     for inst in fn.insts():
         narrow = len(inst.dst) == 1 and is_vreg(inst.dst[0]) and found.get(vreg(inst.dst[0])) is inst
-        for o in _low_sources(inst) if narrow else inst.uses():
-            read(o)
-    while work:
-        wide = found.get(work.pop())
-        if wide is not None:
-            for o in wide.src:
-                read(o)
+        read(_low_sources(inst) if narrow else inst.uses())
+    while work and len(whole) < len(found):
+        read(found[work.pop()].src)
     return whole
 
 

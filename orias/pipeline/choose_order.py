@@ -41,12 +41,25 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
         return None
     orders = _Orders(fn, options, lv)
     if len(ways) == 1:
-        put_in_order(fn, orders.order(ways[0]))
+        put_in_order(fn, orders.order(ways[0]).order)
         if fn.kind != "entry" or options.register_usage < 5 or most_live_words(fn, lv) < ways[0].words:
             return None
         orders.restore()
         ways += wider_plans(fn, ways[0])
     return _best(fn, orders, ways, finish)
+
+
+@final
+class _Ordered:
+    """An order of a function, the limits on live words that give it, and what it takes."""
+
+    __slots__ = ("order", "reach", "sink")
+
+    def __init__(self, sink: bool, reach: Reach, order: Order) -> None:
+        self.sink: Final[bool] = sink
+        """Whether it started from an order for few registers."""
+        self.reach: Final[Reach] = reach
+        self.order: Final[Order] = order
 
 
 @final
@@ -61,8 +74,7 @@ class _Orders:
         self.lv: Final[Liveness] = lv
         self.given: Final[list[list[Inst]]] = [b.insts for b in fn.blocks]
         """The instructions of the blocks as given, of which :meth:`order` has indices."""
-        self.found: Final[list[tuple[bool, Reach, Order]]] = []
-        """Whether an order started from one for few registers, the limits on live words that give it, and the order."""
+        self.found: Final[list[_Ordered]] = []
         self.pieces: Final[dict[bool, list[list[PieceOrders]]]] = {}
         """The pieces of the blocks, in the order for few registers (True) and as given."""
 
@@ -71,41 +83,55 @@ class _Orders:
         for b, insts in zip(self.fn.blocks, self.given, strict=True):
             b.insts = insts
 
-    def order(self, way: Plan) -> Order:
+    def order(self, way: Plan) -> _Ordered:
         """The order by a plan; the function keeps its order."""
         limit = word_limit(self.fn, way)
-        for sink, reach, order in self.found:
-            if sink == way.sink and reach.holds(limit):
-                return order
+        for found in self.found:
+            if found.sink == way.sink and found.reach.holds(limit):
+                return found
         for b in self.fn.blocks:
             b.insts = list(b.insts)
         reach = pre_ra(self.fn, self.options, way, self.lv, self.pieces.setdefault(way.sink, []))
-        order = order_of(self.given, self.fn)
+        found = _Ordered(way.sink, reach, order_of(self.given, self.fn))
         self.restore()
-        self.found.append((way.sink, reach, order))
-        return order
+        self.found.append(found)
+        return found
 
 
 @final
 class _Trial:
-    """A function in some order, finished."""
+    """A function in some order, finished.  ``place``: the plan's place among all of them."""
 
-    __slots__ = ("fn", "order", "way")
+    __slots__ = ("fn", "order", "place")
 
-    def __init__(self, way: Plan, order: Order, fn: Func) -> None:
-        self.way: Final[Plan] = way
+    def __init__(self, place: int, order: Order, fn: Func) -> None:
+        self.place: Final[int] = place
         self.order: Final[Order] = order
         self.fn: Final[Func] = fn
 
 
 def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], None]) -> Func | None:
-    """Orders a function by the best of some plans; returns the finished copy, None if no plan could be finished."""
+    """Orders a function by the best of some plans; returns the finished copy, None if no plan could be finished.
+
+    The plans whose code is estimated to be the fastest come first; those that are estimated to be slower by far than what is
+    finished then are left out.
+    """
+    from orias.pipeline.estimated_time import EstimatedTime, warps_with
+
     tried: list[_Trial] = []
     failed: list[Order] = []
+    estimated = EstimatedTime(fn)
     todo = list(ways)
-    for way in todo:
-        order = orders.order(way)
-        if order in failed:
+    promised = [estimated.of(orders.order(way).reach.cycles, registers_of(way.words)) for way in todo]
+    places = sorted(range(len(todo)), key=lambda k: promised[k])
+    least, warps = float("inf"), 0
+    for place in places:
+        way = todo[place]
+        found = orders.order(way)
+        order = found.order
+        more = warps_with(fn, registers_of(way.words)) > warps
+        slack = fn.knobs.sched_trial_slack if more else fn.knobs.sched_trial_same_warps_slack
+        if order in failed or promised[place] > least * (1 + slack / 100):
             continue
         same = next((x.fn for x in tried if x.order == order), None)
         trial = clone(fn) if same is None else same
@@ -116,13 +142,20 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
             except (CompileError, Unsupported):
                 failed.append(order)
                 continue
-        tried.append(_Trial(way, order, trial))
+        tried.append(_Trial(place, order, trial))
+        time = estimated.of(found.reach.cycles, trial.reg_count) * _penalty(trial)
+        if time < least:
+            least, warps = time, warps_with(fn, trial.reg_count)
         over = trial.reg_count - registers_of(way.words)
         if 0 < over <= fn.knobs.sched_step_overshoot and len(todo) < 2 * len(ways):
             # The allocator needs a few registers more than live words: with as many words less the occupancy is as planned.
-            todo.append(Plan(way.sink, way.words - over, way.sunk))
+            less = Plan(way.sink, way.words - over, way.sunk)
+            places.append(len(todo))
+            todo.append(less)
+            promised.append(estimated.of(orders.order(less).reach.cycles, registers_of(less.words)))
+    tried.sort(key=lambda x: x.place)
     if not tried:
-        put_in_order(fn, orders.order(ways[0]))
+        put_in_order(fn, orders.order(ways[0]).order)
         return None
     times = _times(fn, tried)
     # The model is not that exact: of orders with nearly the same time, one with which more warps fit.
@@ -148,9 +181,13 @@ def _times(fn: Func, tried: list[_Trial]) -> list[float]:
         if first < k:
             times.append(times[first])
             continue
-        spilled = x.fn.spill_stores + x.fn.spill_loads
-        times.append(modelled_time(x.fn) * (1 + fn.knobs.sched_spill_penalty * spilled))
+        times.append(modelled_time(x.fn) * _penalty(x.fn))
     return times
+
+
+def _penalty(fn: Func) -> float:
+    """What the time of a finished function counts for more because of its spills."""
+    return 1.0 + fn.knobs.sched_spill_penalty * (fn.spill_stores + fn.spill_loads)
 
 
 def _step(registers: int) -> int:

@@ -1,12 +1,10 @@
 """Time of a finished function by the machine model, to choose between two ways to compile it."""
 
-import math
-
 from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import K_SB, imm_value, is_imm, is_zero_reg, kind_of, payload
 from orias.ori.ir import Block, Func
-from orias.target.register_steps import registers_for
+from orias.pipeline.estimated_time import beside_others, both, warps_with
 from orias.timing.machine_step import StepMaker
 from orias.timing.play import Player, visit
 from orias.timing.step import NO_UNIT, UNITS, Step
@@ -17,11 +15,10 @@ def modelled_time(fn: Func) -> float:
     """A measure of the time that a function in state ``final`` takes; lower is better, and only ratios mean something.
 
     It is the geometric mean of two cases, with memory beyond the first cache: a warp alone, and an SM as full as the
-    registers and the blocks allow.  There the time in which the units work and the latency that the warps share add up as squares: warps that
-    wait at the same time hide less than all of it.
+    registers and the blocks allow.
     """
     find_loops(fn, dominators(fn))
-    warps = _warps(fn)
+    warps = warps_with(fn, fn.reg_count)
     maker = StepMaker(fn.target.sm, fn.target.latency_class)
     trips = fn.knobs.sched_estimated_loop_iterations
     alone = full = 0.0
@@ -35,13 +32,8 @@ def modelled_time(fn: Func) -> float:
         one, busiest = _cycles(maker, steps, depth, fn.knobs.sched_model_turns)
         weight = float(trips**depth)
         alone += weight * one
-        full += weight * math.hypot(busiest, one / warps)
-    return math.sqrt(max(alone, 1.0) * max(full, 1.0))
-
-
-def _warps(fn: Func) -> int:
-    """Warps of a sub-partition that the register count allows."""
-    return next((w for w in range(fn.warps(), 1, -1) if registers_for(w) >= fn.reg_count), 1)
+        full += weight * beside_others(one, busiest, warps)
+    return both(alone, full)
 
 
 def _steps(maker: StepMaker, fn: Func, blocks: list[Block]) -> list[Step]:

@@ -511,16 +511,17 @@ def _snug(c: Cls, occ: Occupancy, ok: int, most: int) -> int:
     """The register of `ok` with the closest occupied points around a one-word class, at most `most` away, to leave long gaps to long values."""
     place, segs = next(iter(c.words.items()))
     start, end = segs[0][0], segs[-1][1]
+    free = _moved(ok, -place)
+    before, after = occ.ends[start], occ.starts[end]
     reach = 1
-    while reach <= most:
-        before, after = occ.before(start, reach), occ.after(end, reach)
-        before = before >> place if place >= 0 else before << -place
-        after = after >> place if place >= 0 else after << -place
-        for choice in (ok & before & after, ok & (before | after)):
-            if choice:
-                return (choice & -choice).bit_length() - 1
+    while True:
+        choice = free & before & after or free & (before | after)
+        if choice:
+            return (choice & -choice).bit_length() - 1 - place
         reach *= 4
-    return (ok & -ok).bit_length() - 1
+        if reach > most:
+            return (ok & -ok).bit_length() - 1
+        before, after = occ.before(start, reach), occ.after(end, reach)
 
 
 def _within(used: int, c: Cls) -> int:

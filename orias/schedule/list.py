@@ -45,13 +45,17 @@ class Plan:
 
 @final
 class Reach:
-    """The limits on live words that give the same order of a function: from ``least`` on, less than ``above``."""
+    """The limits on live words that give the same order of a function: from ``least`` on, less than ``above``.
 
-    __slots__ = ("above", "least")
+    ``cycles``: what each block of the function takes in that order, as far as the scheduler knows.
+    """
+
+    __slots__ = ("above", "cycles", "least")
 
     def __init__(self) -> None:
         self.least: int = 0
         self.above: int = 1 << 30
+        self.cycles: list[int] = []
 
     def holds(self, limit: int) -> bool:
         """True if a limit gives the order for which this was found."""
@@ -114,8 +118,10 @@ def schedule_virtual(
                 pieces.append(parts)
         else:
             parts = pieces[k]
+        reach.cycles.append(0)
         for piece in parts:
-            order = piece.order(limit, arrivals, reach)
+            order, cycles = piece.order(limit, arrivals, reach)
+            reach.cycles[k] += cycles
             b.insts[piece.first : piece.first + len(order)] = [piece.insts[i] for i in order]
         arrivals.leave(b)
     return reach
@@ -327,7 +333,8 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     now = 0
     while ready:
         best = -1
-        best_rank = (1 << 60, 0, 0)
+        # Of instructions that can issue at the same time the one on the longest path comes first, then the first as given.
+        best_at, best_height = 1 << 60, 0
         switched = False
         fma_free = max(pipe_free.get("FMA", 0), now)
         held = False
@@ -346,15 +353,14 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
                 other = elsewhere < at or (lean > 0 and elsewhere <= at + (patience if surplus > 0 else 0))
                 if other:
                     at = elsewhere
-            rank = (at, -height[k], k)
             if hold and not held and leads[k] and at <= now + reach:
                 # From here on only what leads to loads.
                 held = True
-                best, best_rank, switched = k, rank, other
-            elif rank < best_rank:
-                best, best_rank, switched = k, rank, other
+                best, best_at, best_height, switched = k, at, height[k], other
+            elif at < best_at or (at == best_at and height[k] > best_height):
+                best, best_at, best_height, switched = k, at, height[k], other
         ready.remove(best)
-        now = max(now, best_rank[0])
+        now = max(now, best_at)
         at_cycle[best] = now
         out.append(best)
         form = others[best]
@@ -771,22 +777,26 @@ class _Virtual:
 
     def _choose(self, ranks: list[tuple[int, int, int]], first: int, near: int, leads: bytearray, reach: Reach) -> int:
         """The next instruction: the best that fits, but what leads to a load and can issue by `near` before others that need registers."""
-        best, others = -1, _TRIED
-        for at, _, k in ranks:
-            if best >= 0 and (at > near or others == 0):
-                break
-            if best < 0 or leads[k]:
-                if best >= 0:
-                    others -= 1
-                if self._fits(k, first, reach):
-                    if best >= 0 or leads[k] or not self.nodes[k].gain_r:
-                        return k
-                    best = k
-        # If nothing fits, take the first: the present order is known to stay within its registers.
-        return first if best < 0 else best
+        best = min(ranks)
+        if not self._fits(best[2], first, reach):
+            ranks.sort()
+            for best in ranks[1:]:
+                if self._fits(best[2], first, reach):
+                    break
+            else:
+                # Nothing fits: the present order is known to stay within its registers.
+                return first
+        if leads[best[2]] or not self.nodes[best[2]].gain_r:
+            return best[2]
+        others = [x for x in ranks if leads[x[2]] and x[0] <= near and x > best]
+        others.sort()
+        for _, _, k in others[:_TRIED]:
+            if self._fits(k, first, reach):
+                return k
+        return best[2]
 
-    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> list[int]:
-        """The order under a limit on live words, as indices into the piece; `reach` is narrowed to the limits that give the same."""
+    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same."""
         self._restart(limit)
         graph, lat = self.graph, self.lat
         height, keys, leads = self.height, self.keys, self.leads
@@ -812,7 +822,6 @@ class _Virtual:
                     if free > at:
                         at = free
                     ranks.append((at if at > now else now, -height[k], k))
-            ranks.sort()
             best = self._choose(ranks, first, now + held, leads, reach)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
@@ -828,16 +837,19 @@ class _Virtual:
                     _insert(ready, s)
             now += 1
         _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
-        return out
+        return out, now
 
 
 @final
 class _Found:
     """An order of a piece: what was under way when it began and when it had ended, and the limits on live words that give it."""
 
-    __slots__ = ("after", "before", "order", "reach")
+    __slots__ = ("after", "before", "cycles", "order", "reach")
 
-    def __init__(self, before: dict[int, int], after: dict[int, int], reach: Reach, order: list[int]) -> None:
+    def __init__(
+        self, before: dict[int, int], after: dict[int, int], reach: Reach, order: list[int], cycles: int
+    ) -> None:
+        self.cycles: Final[int] = cycles
         self.before: Final[dict[int, int]] = before
         self.after: Final[dict[int, int]] = after
         self.reach: Final[Reach] = reach
@@ -856,16 +868,16 @@ class PieceOrders:
         self._scheduler: Final[_Virtual] = scheduler
         self._found: Final[list[_Found]] = []
 
-    def order(self, limit: int, arrivals: Arrivals, reach: Reach) -> list[int]:
-        """The order under a limit on live words, as indices into ``insts``; `reach` is narrowed to the limits that give the same."""
+    def order(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """The order under a limit on live words, as indices into ``insts``, and its cycles; `reach` is narrowed to the limits that give the same."""
         found = next((x for x in self._found if x.reach.holds(limit) and x.before == arrivals.now), None)
         if found is None:
             before = arrivals.now
             own = Reach()
-            order = self._scheduler.run(limit, arrivals, own)
-            found = _Found(before, arrivals.now, own, order)
+            order, cycles = self._scheduler.run(limit, arrivals, own)
+            found = _Found(before, arrivals.now, own, order, cycles)
             self._found.append(found)
         else:
             arrivals.now = found.after
         reach.narrow(found.reach)
-        return found.order
+        return found.order, found.cycles

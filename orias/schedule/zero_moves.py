@@ -18,9 +18,12 @@ _ALL: Final = (1 << 255) - 1
 
 def clear_once(fn: Func) -> None:
     """Remove redundant moves of zero and join the others, in an allocated function."""
-    if not any(_clears(i) >= 0 for b in fn.blocks for i in b.insts):
+    cleared = [register for b in fn.blocks for i in b.insts if (register := _clears(i)) >= 0]
+    if not cleared:
         return
-    _drop(fn)
+    if len(set(cleared)) < len(cleared):
+        # A register that is zero already has another move of zero on the way.
+        _drop(fn)
     for b in fn.blocks:
         _pair(fn, b)
 

@@ -73,6 +73,8 @@ NEEDS = {
     "RegTgtExtraSteps": "more live values than the highest occupancy allows, and loads",
     "SchedManyLoads": "the same",
     "SchedTrialMaxInst": "several plans, of which the first is not the fastest",
+    "SchedTrialSlack": "a plan that is estimated to be slower (tests/schedule/test_trials.py)",
+    "SchedTrialSameWarpsSlack": "the same",
     "SchedEstimatedLoopIterations": "plans between which a loop decides",
     "SchedModelTurns": "plans between which the first turns of a loop decide",
     "SchedSpillPenalty": "plans of which one spills",

@@ -58,6 +58,7 @@ FACTS = {
     "regalloc/coalesce.py:_FAR": "more than any point",
     "regalloc/coalesce.py:_LONG_ALIGN": "alignment of the encoding",
     "regalloc/coalesce.py:_TIE_WEIGHT": "more than any move: the operation needs it",
+    "regalloc/pack.py:_ORDERS": "bounds the time of a search",
     "regalloc/occupancy.py:_NEAR": "how the tree is asked, with the same answer",
     "regalloc/files.py:HIGHEST_R": "registers of the hardware",
     "regalloc/files.py:_LAST_UR_ACROSS_CALLS": "registers of the hardware",

@@ -1,0 +1,54 @@
+"""Which orders before allocation are finished: those whose code may be the fastest as far as the scheduler sees."""
+
+from orias.knobs.knob_settings import from_dict
+from orias.options import Options
+from orias.ori.ir import Func
+from orias.ori.text import parse
+from orias.pipeline.choose_order import schedule_by_model
+from orias.pipeline.estimated_time import EstimatedTime
+from orias.pipeline.functions import _finish
+from orias.schedule.list import Plan, schedule_virtual
+from tests.schedule.test_order_reach import one_by_one
+
+
+def finished(fn: Func) -> list[int]:
+    """The register counts of the orders that are tried to the end."""
+    counts: list[int] = []
+    options = Options()
+
+    def finish(trial: Func) -> None:
+        _finish(trial, options)
+        counts.append(trial.reg_count)
+
+    schedule_by_model(fn, options, finish)
+    return counts
+
+
+def wide_loads() -> Func:
+    """Loads of four words each, all before the first use: with few registers hardly any of them are under way together."""
+    loads = "".join(f"  v{300 + n}:R4 = LDG.E.128 v256, v257, URZ, 0x{16 * n:x}\n" for n in range(40))
+    stores = "".join(f"  STG.E.128 v256, v257, URZ, 0x{4096 + 16 * n:x}, v{300 + n}\n" for n in range(40))
+    return parse(
+        ".func k sm_90 entry ssa\nb0:\n  v256:UR2 = copy c[0x0][0x208]\n  v257:R2 = copy c[0x0][0x210]\n"
+        f"{loads}{stores}  EXIT\n"
+    )
+
+
+def test_slow_orders_are_not_finished() -> None:
+    every, few = wide_loads(), wide_loads()
+    every.knobs = from_dict({"SchedTrialSlack": 10_000, "SchedTrialSameWarpsSlack": 10_000}).values("k", [])
+    most, some = finished(every), finished(few)
+    assert len(some) < len(most)
+    assert set(some) < set(most)
+
+
+def test_estimated_time_falls_with_live_words_and_rises_with_registers() -> None:
+    few, many = one_by_one(), one_by_one()
+    slow = schedule_virtual(few, plan=Plan(False, 8)).cycles
+    fast = schedule_virtual(many, plan=Plan(False, 60)).cycles
+    assert len(slow) == len(few.blocks)
+    assert sum(fast) < sum(slow) / 4
+    estimated = EstimatedTime(few)
+    assert estimated.of(fast, 40) < estimated.of(slow, 40)
+    assert estimated.of(fast, 40) < estimated.of(fast, 72)
+    assert estimated.of(fast, 33) == estimated.of(fast, 40)
