@@ -110,6 +110,24 @@ ld.global.u32 %r2, [%d1]; mad.wide.u32 %d2, %r1, 4, %d0; st.global.u32 [%d2], %r
         assert (run(PtxImage(auditor.module, "sm_80", like=image), case).error is not None) == fails
 
 
+def test_distance_of_the_lines_of_a_matrix() -> None:
+    """The manual asks for 16 bytes, of which machine code makes use: a launch with 5 floats is not compared."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 p, .param .u32 n) .reqntid 32 {{ .reg .b64 %d; .reg .b32 %r; .reg .f32 %f<8>;
+ld.param.u64 %d, [p]; ld.param.u32 %r, [n];
+wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}}, [%d], %r;
+wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d+2048], {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}}, %r; ret; }}
+"""
+    auditor = Auditor(text)
+    image = Image(orias.compile(text, arch="sm_80").data)
+    launch = usable_launch(auditor.module, auditor.kernels()[0], "sm_80", 0, image)
+    assert not isinstance(launch, str)
+    case = launch[0]
+    for stride, fails in ((16, False), (20, False), (5, True), (18, True)):
+        case.params[1] = stride.to_bytes(4, "little")
+        error = run(PtxImage(auditor.module, "sm_80", like=image), case).error
+        assert (error is not None) == fails, (stride, error)
+
+
 def test_middle_one_of_three_stores() -> None:
     """Four warps store to one word, the first and the last one the same value: in the cubin the one before the last wins."""
     text = f"""{HEAD}.visible .entry k(.param .u64 out) .reqntid 128 {{ .reg .b64 %d<4>; .reg .b32 %r<9>; .reg .pred %q;

@@ -15,6 +15,7 @@ from orias.ptx.ast import Module
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Trap
 from orias.sim.ptx import CANONICAL, CHOICES, Choice, PtxImage
+from orias.sim.ptx.choice import ACROSS
 from orias.tools.validate.case import Case
 from orias.tools.validate.run_case import Outcome, Place, difference, run
 
@@ -23,11 +24,12 @@ Arr = npt.NDArray[Any]
 _AT_ONCE: Final[tuple[Choice, ...]] = (
     CANONICAL._replace(fuse=1),
     CANONICAL._replace(fuse=2),
+    CANONICAL._replace(fuse=ACROSS),
     CANONICAL._replace(product=1),
     CANONICAL._replace(product=-1),
     *(c for c in CHOICES if not c.serial),
 )
-"""The first four differ in what compilers do most often: they fuse products with additions, in one block and elsewhere."""
+"""The first five differ in what compilers do most often: they fuse products with additions, in one block and elsewhere."""
 _MOST_SERIAL: Final = 200_000
 """Thread instructions above which threads are not run one after the other, or by other schedules, because that takes minutes."""
 SCHEDULES: Final = (1, 2)
