@@ -37,6 +37,8 @@ OP_PACK: Final = op("pack")
 OP_BRA: Final = op("BRA")
 OP_NOP: Final = op("NOP")
 OP_EXIT: Final = op("EXIT")
+OP_ACQUIRE: Final = op("fence.ACQUIRE")
+"""Keeps what follows an acquire behind it, to the end of scheduling; a plain `fence` ends before that."""
 
 
 @final

@@ -91,9 +91,11 @@ def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None
 
 
 def acquire_fence(ctx: "Ctx", scope: str) -> None:
-    """What follows an acquire operation: for scopes beyond the CTA, an invalidation of L1."""
+    """What follows an acquire operation: for scopes beyond the CTA, an invalidation of L1; else no access moves before it."""
     if _MEMBAR_SCOPE[scope] != "CTA":
         ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)
+    else:
+        ctx.b.emit("fence.ACQUIRE", [], [])
 
 
 def space_of(sig: Sig) -> str:
@@ -496,9 +498,12 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
     mods = i.sig.mods
     text = i.sig.text
     scope = mods.get("scope", "cta")
-    if "mbarrier_init" in text or (mods.get("order") == "acquire" and "sync_restrict" in text):
+    if "mbarrier_init" in text:
         # ptxas emits no instruction; the pseudo operation keeps the accesses in order.
         ctx.b.emit("fence", [], [])
+        return
+    if mods.get("order") == "acquire" and "sync_restrict" in text:
+        acquire_fence(ctx, "cta")
         return
     if mods.get("proxy") == "tensormap::generic":
         from orias.lower.memory.tensormap import tensormap_fence
@@ -516,7 +521,8 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
     if order == "acquire":
         if scope == "cta":
             ctx.b.emit("MEMBAR.ALL.CTA", [], [], ctx.guard)
-        acquire_fence(ctx, scope)
+        else:
+            acquire_fence(ctx, scope)
         return
     fence(ctx, "SC" if order == "sc" else "ALL", scope, release_only=order == "release")
 
