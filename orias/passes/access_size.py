@@ -25,7 +25,9 @@ def may_fault(inst: Inst) -> bool:
     Loads of memory that nobody writes (``ld.global.nc``) and texture fetches are among them, though they have no ``F_READ``.
     """
     flags = inst.op.flags
-    return flags & (F_READ | F_WRITE | F_SIZED | F_DISTANT) != 0 or (flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src))
+    return flags & (F_READ | F_WRITE | F_SIZED | F_DISTANT) != 0 or (
+        flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src)
+    )
 
 
 def is_load(inst: Inst) -> bool:

@@ -274,7 +274,7 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
     else:
         name = ("LDG.E" if space == "global" or total == _WIDE else "LD.E") + _global_mods(ctx, sig, size)
     if volatile_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
     width = max(1, total // 32)
     if total == _WIDE:
         # The first result is the upper half; a store has the lower half first.
@@ -298,7 +298,7 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         else:
             spread(ctx, dst, value, type_)
     if volatile_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
     if order == "acquire":
         acquire_fence(ctx, "cta" if space == "shared" and not ctx.target.has(features.CLUSTERS) else scope)
 
@@ -369,10 +369,10 @@ def lower_st(ctx: "Ctx", i: Instr) -> None:
         name = ("STG.E" if space == "global" or wide else "ST.E") + _global_mods(ctx, sig, size)
     strong_shared = space == "shared" and order not in ("", "weak")
     if strong_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
     ctx.b.emit(name, [], [*group, *values], ctx.guard)
     if strong_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
 
 
 # --- parameters and constants -----------------------------------------------------------------------------------
