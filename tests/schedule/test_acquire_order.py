@@ -1,4 +1,4 @@
-"""Accesses stay behind an acquire, also where it is an instruction of shared memory that orders nothing by itself."""
+"""Accesses stay after an acquire, also where it is an instruction of shared memory that orders nothing by itself."""
 
 import pytest
 
@@ -19,7 +19,7 @@ ACQUIRES = {
 @pytest.mark.parametrize("level", [1, 3])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize("acquire", ACQUIRES)
-def test_a_load_of_other_memory_stays_behind(acquire: str, arch: str, level: int, load: str) -> None:
+def test_a_load_of_other_memory_stays_after_it(acquire: str, arch: str, level: int, load: str) -> None:
     """Its address is known long before, and it takes longer, for which the scheduler would have it first."""
     if "sync_restrict" in acquire and arch in ("sm_75", "sm_80"):
         pytest.skip("since sm_90")
