@@ -4,7 +4,7 @@
 ``python -m bench.gpu run FOLDER OUT`` runs them on GPU 0: the results are checked, then each first launch is timed with its grid repeated
 along an axis that the kernel does not read, so that all SMs are full for about a millisecond; ours and ptxas's take turns.  OUT gets one
 line of JSON a kernel.
-``python -m bench.gpu launches FOLDER`` launches each cubin with its own grid, to be looked at by a profiler.
+``python -m bench.gpu launches FOLDER`` launches each cubin with its own grid, for a profiler (``ncu --profile-from-start off``).
 ``python -m bench.gpu report FOLDER OUT`` prints ours / ptxas as measured and as modelled, and how well the model orders the cubins.
 """
 
@@ -67,16 +67,14 @@ class Launch(NamedTuple):
 
 
 class Watched(GpuImage):
-    """An image that keeps its first launch and counts them."""
+    """An image that keeps its first launch."""
 
     first: Launch | None = None
-    launched = 0
 
     def launch(self, name: str, grid: Any, block: Any, args: Any = (), shared: int = 0, cluster: Any = None, **options: Any) -> None:  # fmt: skip
         if self.first is None:
             size = triple(cluster) if cluster is not None else None
             self.first = Launch(name, triple(grid), triple(block), args, shared, size)
-        self.launched += 1
         super().launch(name, grid, block, args, shared, cluster, **options)
 
 
@@ -212,18 +210,18 @@ def run_apart(folder: Path, out: Path) -> int:
 
 
 def launches(folder: Path) -> int:
-    """Launch each cubin as its test does, then its first launch again; prints one line a launch, in order."""
+    """Launch each cubin as its test does, then its first launch again, within the range of a profiler; prints a line for each such launch."""
     driver = load_driver()
     for name, (_, run) in programs(driver.arch).items():
         if not path(folder, name, "ptxas").exists():
             continue
         for who in WHO:
             image = opened(driver, folder, name, who, run, True)
-            for k in range(image.launched):
-                print(f"{name} {who} test {k}")
             what = ready(driver, image)
+            driver.call("cuProfilerStart")
             milliseconds(driver, what, 0, 1)
-            print(f"{name} {who} again {math.prod(what.launch.grid)} {math.prod(what.launch.block)}", flush=True)
+            driver.call("cuProfilerStop")
+            print(f"{name} {who} {math.prod(what.launch.grid)} {math.prod(what.launch.block)}", flush=True)
             image.close()
     return 0
 

@@ -9,7 +9,7 @@ returns only to its caller.
 from heapq import heappop, heappush
 from typing import Final, final
 
-from orias.analysis.access import B_BASE, SLOT_GUARD, UR_BASE, unit_name
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, unit_name
 from orias.check.code import CALLS, CALLS_AWAY, GOES_ON, RETURNS, Node
 from orias.isa.isa_table import IsaTable
 from orias.isa.operand import INV, K_SB, imm_value, is_imm, kind_of, payload
@@ -79,7 +79,7 @@ class _State:
         self.results: dict[int, dict[int, int]] = {}
         """Unit -> {(node << 4 | word) << 1 | guard unchanged: latest time of issue}."""
         self.held: dict[int, dict[int, int]] = {}
-        """Unit -> {node << 5 | guard unchanged: latest time of issue} of the matrix operations of fixed latency that may still read it."""
+        """Unit -> {node << 5 | guard unchanged: latest time of issue} of the matrix and uniform operations that may still read it."""
         self.boards: list[int] = [-HORIZON] * 6
         """Latest time at which each scoreboard was set."""
 
@@ -316,7 +316,7 @@ class Flow:
                     need = self.facts.raw(p.d.op, word, n.d, u, slot)
                     if now - t < need:
                         self._report("raw", n, p.index, u, f"reads {unit_name(u)} too early", now - t, need)
-        if state.held and self.facts.arrives_early(n.d):
+        if state.held:
             self._check_sources(n, state, now)
         for u, _ in n.touch.writes:
             entries = results.get(u)
@@ -332,11 +332,11 @@ class Flow:
                         self._report("waw", n, p.index, u, f"overwrites {unit_name(u)} too early", now - t, need)
 
     def _check_sources(self, n: Node, state: _State, now: int) -> None:
-        """Check that no result of fixed latency replaces a source that a matrix operation of fixed latency still reads."""
+        """Check that no result of fixed latency replaces a source that an operation of fixed latency still reads."""
         for u, _ in n.touch.writes:
             for key, t in state.held.get(u, {}).items():
                 p = self.nodes[key >> 5]
-                need = self.facts.source_cycles(p.d.op)
+                need = self.facts.war(p.d.op, n.d)
                 if now - t < need and not _exclusive(p, n, key & 1 != 0):
                     text = f"overwrites {unit_name(u)}, which is still being read"
                     self._report("war", n, p.index, u, text, now - t, need)
@@ -389,7 +389,7 @@ class Flow:
                 results.setdefault(u, {})[(n.index << 4 | word) << 1 | guarded] = now
         if n.fixed and n.known and self.facts.source_cycles(n.d.op) > 1:
             for u, slot in n.touch.reads:
-                if u < UR_BASE and slot != SLOT_GUARD:
+                if u < P_BASE and slot != SLOT_GUARD:
                     state.held.setdefault(u, {})[n.index << 5 | guarded] = now
         preds = n.touch.write_set >> 512 & 0xFFFF
         if preds:

@@ -7,6 +7,9 @@ holds is the one that is printed; the last one always holds::
     ?[Ra+Off] = 40+24=0: [Ra] | 24+8=0xff: [Addr] | [Ra+Off]
     ?^Pu = 81+3=7: | ^Pu
 
+Of two optional results of one file, the text of a word that has only the second is that of a word with only the first: its layout
+*skips* a result, which is PT in the instruction.
+
 An operand that starts with ``!`` has the same alternatives, but only the last one is ever printed; the others are for
 instructions made by the compiler (``!^Pu``: a carry that nobody reads).
 """
@@ -24,13 +27,14 @@ Choice = list[Alternative]
 class Layout:
     """One layout of a line: its template without choices, the bits that the alternatives fix and those that they exclude.
 
-    ``printed`` is False for a layout that leaves out an operand which is always printed.
+    ``printed`` is False for a layout that leaves out an operand which is always printed.  ``skips``: the result that is left out
+    before another of its file (``^Pu``), empty if there is none.
     """
 
-    __slots__ = ("index", "mask", "nots", "printed", "template", "val")
+    __slots__ = ("index", "mask", "nots", "printed", "skips", "template", "val")
 
     def __init__(
-        self, index: int, template: str, mask: int, val: int, nots: list[tuple[int, int]], printed: bool
+        self, index: int, template: str, mask: int, val: int, nots: list[tuple[int, int]], printed: bool, skips: str
     ) -> None:
         self.index: Final[int] = index
         self.template: Final[str] = template
@@ -38,6 +42,7 @@ class Layout:
         self.val: Final[int] = val
         self.nots: Final[list[tuple[int, int]]] = nots
         self.printed: Final[bool] = printed
+        self.skips: Final[str] = skips
 
 
 @final
@@ -83,28 +88,36 @@ def _alternative(text: str) -> Alternative:
 def layouts(template: str, choices: Choices) -> list[Layout]:
     """The layouts of a template in the order of their alternatives; the rightmost choice varies fastest."""
     head, rest = split_template_head(template)
-    found: list[tuple[list[str], int, int, list[tuple[int, int]], bool]] = [([], 0, 0, [], True)]
+    found: list[tuple[list[str], int, int, list[tuple[int, int]], bool, str, str]] = [([], 0, 0, [], True, "", "")]
     for o in split_operands(rest):
         if o[0] not in "?!":
-            for texts, _, _, _, _ in found:
+            for texts, _, _, _, _, _, _ in found:
                 texts.append(o)
             continue
         choice = choices.get("?" + o[1:])
         if choice is None:
             raise TableError(f"{template}: no choice {o}")
-        after: list[tuple[list[str], int, int, list[tuple[int, int]], bool]] = []
-        for texts, mask, val, nots, printed in found:
+        after: list[tuple[list[str], int, int, list[tuple[int, int]], bool, str, str]] = []
+        for texts, mask, val, nots, printed, absent, skips in found:
             earlier = list(nots)
             for cond, operands in choice:
                 m, v = parse_condition(cond) if cond else (0, 0)
                 shown = printed and (o[0] == "?" or not cond)
+                result = o[1:] if o.startswith("?^") else ""
+                missing = absent or (result if not operands else "")
+                skipped = skips or (absent if result and operands and _file(absent) == _file(result) else "")
                 if not printed and o[0] == "!" and not cond:
                     continue  # an instruction leaves such operands out from the end on
-                after.append((texts + operands, mask | m, val | v, list(earlier), shown))
+                after.append((texts + operands, mask | m, val | v, list(earlier), shown, missing, skipped))
                 if cond and o[0] == "?":
                     earlier.append((m, v))
         found = after
     out: list[Layout] = []
-    for i, (texts, mask, val, nots, printed) in enumerate(found):
-        out.append(Layout(i, head + (" " if texts else "") + ", ".join(texts), mask, val, nots, printed))
+    for i, (texts, mask, val, nots, printed, _, skips) in enumerate(found):
+        out.append(Layout(i, head + (" " if texts else "") + ", ".join(texts), mask, val, nots, printed, skips))
     return out
+
+
+def _file(result: str) -> str:
+    """The register file of a written operand: ``^UP`` of ``^UPu``."""
+    return result.rstrip("abcdefghijklmnopqrstuvwxyz")

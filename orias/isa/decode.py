@@ -223,7 +223,7 @@ def _operand(s: Slot, template: int, w: int) -> Opnd:
     e = s.elem
     if e is None:
         k = s.absent_kind
-        return k | (255 << PAYLOAD_SHIFT if k in (K_R, K_UR) else 0)
+        return k | (255 if k in (K_R, K_UR) else 7 if k in (K_P, K_UP) else 0) << PAYLOAD_SHIFT
     if what == K_WORD:
         return template
     if what in (W_ABSENT, W_INDEX):

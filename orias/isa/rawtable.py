@@ -41,7 +41,7 @@ class Form:
 
     __slots__ = (
         "alias", "bars", "counts", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
-        "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_reuse", "_skeletons", "vocabulary",
+        "seen", "skips", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_reuse", "_skeletons", "vocabulary",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +67,8 @@ class Form:
         self.alias: bool = False
         self.printed: Final[bool] = layout is None or layout.printed
         """False if no decoder may choose the form, because it leaves out an operand which is always printed."""
+        self.skips: Final[str] = layout.skips if layout is not None else ""
+        """The result that the layout skips (``^Pu``), empty if it skips none."""
         self.guard_up: bool = False
         self.default: int = 0
         """The bits that ptxas sets although the text does not show them."""

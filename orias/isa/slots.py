@@ -150,13 +150,14 @@ def slot_counts(form: Form) -> tuple[int, int]:
     if form.counts is not None:
         return form.counts
     skeletons = form.skeletons()
-    key = (form.results, form.mnemonic in _INDEXED, *skeletons)
+    key = (form.results, form.mnemonic in _INDEXED, form.skips, *skeletons)
     found = _counts.get(key)
     if found is not None:
         form.counts = found
         return found
     results = form.results
-    dst = src = 0
+    dst = 1 if form.skips else 0
+    src = 0
     for i, sk in enumerate(skeletons):
         if sk == "{F}" and i and skeletons[i - 1] == "{F}":
             dst = src = -1
@@ -217,4 +218,7 @@ def slots_of(form: Form) -> tuple[list[Slot], list[Slot]]:
                 out.append(_plain(e, o.pre if first else [], o.post if len(o.elems) == 1 else []))
                 first = False
     dst.sort(key=lambda s: 1 if s.kind in (K_P, K_UP) else 0)
+    if form.skips:
+        at = next(i for i, s in enumerate(dst) if s.kind in (K_P, K_UP))
+        dst.insert(at, _absent(dst[at].kind))
     return dst, src

@@ -359,7 +359,7 @@ class _Builder:
             return 0
         if slot != SLOT_GUARD and self.lat.units.needs(p.op, p.dst, p.src) & NEEDS_READ:
             return self.fn.knobs.sched_war_latency
-        return self.lat.war(p.op) if c.op.flags & F_PSEUDO or self.lat.arrives_early(c.op) else 1
+        return self.lat.held(p.op) if c.op.flags & F_PSEUDO else self.lat.war(p.op, c.op)
 
     def _waw(self, p: Inst, c: Inst, reg: int) -> int:
         if self.virtual or (p.op.flags | c.op.flags) & F_PSEUDO:

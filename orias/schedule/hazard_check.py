@@ -248,7 +248,7 @@ class _Checker:
                 if word >= 0:
                     need = self.lat.waw(p.inst.op, inst.op, unit)
                 else:
-                    need = -word if self.lat.arrives_early(inst.op) else 1
+                    need = self.lat.war(p.inst.op, inst.op)
                 if cycles < need:
                     self._fault(node, f"writes {unit_name(unit)} {cycles} of {need} cycles after {p.where}")
 
@@ -276,7 +276,7 @@ class _Checker:
                     del state.results[key]
             if node.fixed and unit < B_BASE:
                 state.results[unit, n, w >> 4 & 15] = 0
-        late = self.lat.war(inst.op)
+        late = self.lat.held(inst.op)
         if late > 1:
             for r in node.access.reads:
                 state.results[r >> 8, n, -late] = 0

@@ -156,7 +156,7 @@ class _Row:
     def look_up(self, lat: Latency) -> None:
         """Cache what the stall computation needs repeatedly."""
         o = self.inst.op
-        self.pipe, self.interval, self.late = lat.pipe_key(o), lat.interval(o), lat.war(o)
+        self.pipe, self.interval, self.late = lat.pipe_key(o), lat.interval(o), lat.held(o)
         self.guarded = SLOT_GUARD in [r & 255 for r in self.access.reads]
 
 
@@ -668,7 +668,7 @@ class _Stalls:
                     if x.word >= 0:
                         t = x.time + lat.waw(x.op.op, inst.op, unit)
                     else:
-                        t = x.time + (-x.word if lat.arrives_early(inst.op) else 1)
+                        t = x.time + lat.war(x.op.op, inst.op)
                     if t > earliest:
                         earliest = t
         boards = row.wait | row.counts

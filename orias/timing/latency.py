@@ -40,6 +40,8 @@ _NEAREST: Final[dict[str, str]] = {
 _GMMA_SOURCES: Final = 7
 """Cycles until the uniform registers of a warpgroup operation may be overwritten; ptxas leaves 1 (docs/facts/timing.md)."""
 _BEFORE_CS2R: Final = 14
+_EARLY_UNIFORM: Final = ("UMOV", "ULDC", "VOTEU")
+"""Classes whose uniform results may arrive before an operation of the uniform pipe has read its sources (VOTEU: a guess, no sample)."""
 
 GPR: Final = 0
 PRED: Final = 1
@@ -194,15 +196,25 @@ def _load() -> _Facts:
 
 
 def source_cycles(reader: Op, u: Units, sm: int) -> int:
-    """Cycles for which a matrix operation of fixed latency reads its sources; 1 for any other operation."""
+    """Cycles for which a matrix or uniform operation of fixed latency reads its sources; 1 for any other operation."""
     try:
         name = class_name(reader, u)
     except Unsupported:
         return 1
-    if not name.startswith("MMA."):
+    if name == "UALU":
+        row = name
+    elif name.startswith("MMA."):
+        row = str(widths(reader).src[0])
+    else:
         return 1
-    words = str(widths(reader).src[0])
-    return max([n for w, n, sms in _load().sources if w == words and sm in sms], default=1)
+    return max([n for w, n, sms in _load().sources if w == row and sm in sms], default=1)
+
+
+def reads_before(reader: Op, writer: Op, u: Units) -> bool:
+    """True if an operation of fixed latency has read its sources before a result of the next one can arrive, as one pipe sees to."""
+    if base_class(reader, u) == "UALU":
+        return base_class(writer, u) not in _EARLY_UNIFORM
+    return writer.flags & F_WGMMA_SYNC != 0 or writer.base.endswith("MMA")
 
 
 def kind_of(unit: int, slot: int) -> int:
@@ -389,8 +401,8 @@ class Latency:
             return max(n, self._raw(first, 1, second, GPR, False))
         return self._overwritten(kind).sure(base_class(first, self.units), base_class(second, self.units)) or n
 
-    def war(self, reader: Op) -> int:
-        """Cycles from a read at issue (not a late read) to a write of the same register that arrives early (:meth:`arrives_early`)."""
+    def held(self, reader: Op) -> int:
+        """Cycles from a read at issue (not a late read) after which any operation may write the register."""
         if self.op_class(reader) == "GMMA":
             return _GMMA_SOURCES
         n = self._sources.get(reader.ident)
@@ -398,11 +410,12 @@ class Latency:
             n = self._sources[reader.ident] = max(reader.held, source_cycles(reader, self.units, self.sm))
         return n
 
-    def arrives_early(self, writer: Op) -> bool:
-        """True if the result of an operation may arrive before a matrix operation issued just before it has read its sources."""
-        if writer.flags & F_WGMMA_SYNC or writer.base.endswith("MMA"):
-            return False
-        return not self.units.barriers(writer) & NEEDS_WRITE
+    def war(self, reader: Op, writer: Op) -> int:
+        """Cycles from a read at issue (not a late read) to a write of the same register."""
+        n = self.held(reader)
+        if n == 1 or self.units.barriers(writer) & NEEDS_WRITE or reads_before(reader, writer, self.units):
+            return 1
+        return n
 
     def interval(self, op: Op) -> int:
         """Cycles that an operation keeps its pipe busy (1 if unknown)."""

@@ -10,7 +10,7 @@ from orias.target import features
 from orias.target.profile import profile_of_sm
 from orias.timing.bounds import Minimum, overwrites
 from orias.timing.distance_classes import KINDS, consumer_class, kind_of, producer_class
-from orias.timing.latency import base_class, source_cycles
+from orias.timing.latency import base_class, reads_before, source_cycles
 from orias.timing.minimum import minimum
 from orias.timing.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_WRITE, Units, units
 
@@ -103,16 +103,19 @@ class Facts:
         return self.minimum[kind].get("WIDE.0" if row == "WIDE" else row, row).cycles
 
     def source_cycles(self, reader: Op) -> int:
-        """Cycles for which a matrix operation of fixed latency reads its sources; 1 for any other operation."""
+        """Cycles for which a matrix or uniform operation of fixed latency reads its sources; 1 for any other operation."""
         n = self._sources.get(reader.ident)
         if n is None:
             n = source_cycles(reader, self.units, self.sm)
             self._sources[reader.ident] = n
         return n
 
-    def arrives_early(self, writer: Decoded) -> bool:
-        """True if a result may arrive while a matrix operation before it reads its sources: fixed latency, another pipe."""
-        return not self.needs(writer) & NEEDS_WRITE and not writer.op.base.endswith("MMA")
+    def war(self, reader: Op, writer: Decoded) -> int:
+        """Minimum cycles from a read at issue to a write of the same register."""
+        n = self.source_cycles(reader)
+        if n == 1 or self.needs(writer) & NEEDS_WRITE or reads_before(reader, writer.op, self.units):
+            return 1
+        return n
 
     def waits_for_itself(self, d: Decoded) -> bool:
         """True if a stall count of 0 makes an operation wait for its completion: USETMAXREG, ERRBAR, matrix operations of -O0."""

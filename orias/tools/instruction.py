@@ -297,7 +297,7 @@ def _read(table: IsaTable, shape: str, guard_up: bool | None, end: int, index: d
     out: list[_Candidate] = []
     furthest = len(mnemonic)
     modifiers = shape[len(mnemonic) + 1 : end]
-    for form in sorted(table.raw.of_mnemonic(mnemonic), key=lambda f: -f.seen):
+    for form in sorted(table.raw.of_mnemonic(mnemonic), key=lambda f: (f.skips != "", -f.seen)):
         if guard_up is not None and form.guard_up != guard_up:
             continue
         matcher = _Matcher(form, shape, index)

@@ -295,6 +295,21 @@ def test_sources_of_a_matrix_operation(arch: str, product: str, need: int, regis
         assert not found(first, f"LDS R{register}, [R2] | B------ R- W0 Y S02", arch=arch)
 
 
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
+def test_sources_of_the_uniform_pipe(arch: str) -> None:
+    """UMOV and ULDC may replace a source after three cycles (an H100: wrong results after one and two), the pipe itself at once."""
+    carries = "UPT, UPT, " if arch in ("sm_100", "sm_120") else ""
+    writers = ["UMOV UR5, 0x1"] + ([] if arch in ("sm_100", "sm_120") else ["ULDC UR5, c[0x0][0x160]"])
+    for cycles in (1, 2, 3):
+        first = f"UIADD3 UR4, {carries}UR5, 0x1, URZ | B------ R- W- {'Y' if cycles > 1 else '-'} S{cycles:02}"
+        for second in writers:
+            hits = found("UMOV UR5, 0x7 | B------ R- W- Y S15", first, second, arch=arch)
+            assert hits == ([("war", 0x20, 0x10, "UR5", cycles, 3)] if cycles < 3 else [])
+    first = f"UIADD3 UR4, {carries}UR5, 0x1, URZ | B------ R- W- Y S02"
+    assert not found("UMOV UR5, 0x7 | B------ R- W- Y S15", first, f"UIADD3 UR5, {carries}UR6, 0x1, URZ", arch=arch)
+    assert not found("UMOV UR5, 0x7 | B------ R- W- Y S15", "MOV R4, UR5", "UMOV UR5, 0x1", arch=arch)
+
+
 def test_sources_of_late_matrix_operations() -> None:
     """Where products are late, a wait for their scoreboard comes first."""
     for arch, product in (

@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from orias.ptx.parser import parse
+from orias.tools.fuzz.judge import case_of
 from tests.device import on
 from tests.forms.items import ARCHES, COMPILERS, LATER, items
 from tests.forms.run import our_cubin
 from tests.gpu import fake
 from tests.gpu.driver import Driver, DriverError
 from tests.gpu.image import GpuImage, device
+from tests.gpu.random_programs import launched, program
 from tests.gpu.speed import products
 from tests.gpu.test_gpu import speed
 
@@ -157,6 +160,13 @@ def test_a_kernel_that_does_not_end_is_named(gpu: Both) -> None:
     stand_in.hang = True
     with pytest.raises(DriverError, match=r"kernel k: no end after 0 s"):
         GpuImage(driver, our_cubin(DYNAMIC, "sm_90a", 3)).launch("k", 1, 1, [np.zeros(1, np.uint32), 0], shared=16)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_random_program_leaves_the_memory_of_the_simulator(gpu: Both, seed: int) -> None:
+    made = program(seed, "sm_90a")
+    assert not made.why
+    assert launched(gpu[0], made.cubin, case_of(seed, parse(made.text))) == made.memory
 
 
 @pytest.mark.parametrize("name", ["mma75_f16", "hopper_bf16"])

@@ -15,7 +15,7 @@ import pytest
 
 from tests.device import on
 from tests.forms.items import ARCHES, COMPILERS, FAMILIES, LATER
-from tests.gpu import apart
+from tests.gpu import apart, random_programs
 from tests.gpu.apart import Gpu
 from tests.gpu.driver import Driver, DriverError
 from tests.gpu.image import device
@@ -66,6 +66,14 @@ def test_random_sides(gpu: Gpu, level: int) -> None:
     print(f"ORIAS_SEED={seed()}")
     bad = [text for text in apart.rows(lambda driver: sides(driver, numbers, level)) if text]
     assert not bad, f"{len(bad)} wrong\n" + "\n".join(bad[:20])
+
+
+def test_random_programs(gpu: Gpu, pool: Executor) -> None:
+    numbers = rotating(range(1, 1_000_000), 960, "programs on a GPU")
+    print(f"ORIAS_SEED={seed()}")
+    ran, bad = random_programs.wrong(pool, numbers, gpu.arch)
+    assert not bad, f"{len(bad)} of {ran} wrong\n" + "\n".join(bad[:50])
+    assert ran > len(numbers) // 2
 
 
 def speed(driver: Driver, chosen: list[Product], sizes: tuple[int, ...], path: Path, repeat: int = 20) -> list[Row]:

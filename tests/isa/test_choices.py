@@ -38,6 +38,16 @@ def test_layouts() -> None:
         layouts("LDG ?^Pv", Choices(""))
 
 
+def test_a_layout_skips_a_result_before_another_one() -> None:
+    got = layouts("IADD3 ^Rd, ?^Pu, ?^Pv, Ra", Choices(CHOICES + "?^Pv = 84+3=7: | ^Pv\n"))
+    assert [(x.template, x.skips) for x in got] == [
+        ("IADD3 ^Rd, Ra", ""),
+        ("IADD3 ^Rd, ^Pv, Ra", "^Pu"),
+        ("IADD3 ^Rd, ^Pu, Ra", ""),
+        ("IADD3 ^Rd, ^Pu, ^Pv, Ra", ""),
+    ]
+
+
 ROWS = [
     ("LDG ^Rd, [Ra]", ["when 40+24=0,81+3=7", "bars wr"], 5),
     ("LDG ^Rd, [Addr]", ["when 24+8=0xff,81+3=7", "unless 40+24=0", "bars wr"], 0),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.operand import K_IMM, K_NONE, K_P, K_R, K_UP, K_UR, kind_of
+from orias.isa.operand import K_IMM, K_NONE, K_P, K_R, K_UP, K_UR, kind_of, payload
 from orias.isa.rawtable import CLASSES
 from orias.tools.assemble import assemble_instruction
 
@@ -92,3 +92,32 @@ def test_assembler_reads_the_text_back(table: str) -> None:
             if (again ^ w) & ~CONTROL & ((1 << 122) - 1) & ~unprinted(t, w):
                 wrong.append((hex(w), text, hex(again)))
     assert wrong == []
+
+
+SUMS = (
+    "IADD3.X R4, P0, R5, 0x12345678, RZ, P1, !PT", "IADD3.X R4, P0, R5, UR6, RZ, P1, !PT", "IADD3.X R4, P0, R5, c[0x0][0x160], RZ, P1, !PT",
+    "IADD3.X R4, P0, R5, R6, RZ, P1, !PT", "IADD3 R4, P0, R5, 0x12345678, RZ", "UIADD3.X UR4, UP0, UR5, 0x5, URZ, UP1, !UPT",
+    "UIADD3.X UR4, UP0, UR5, UR6, URZ, UP1, !UPT",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("table", [t for t in TABLES if int(t[3:]) <= 90])
+@pytest.mark.parametrize("text", SUMS)
+def test_one_carry_of_two_is_the_first(table: str, text: str) -> None:
+    """The text does not say which carry it names.  The second one is that of three addends: a word with it alone skips the first."""
+    t = load(table)
+    w = assemble_instruction(text, t)
+    assert (w >> 81 & 7, w >> 84 & 7) == (0, 7)
+    d = t.decode(w)
+    second = t.decode(w ^ 7 << 81 ^ 7 << 84)
+    assert t.text(second) == t.text(d) == text
+    file = K_UP if text[0] == "U" else K_P
+    assert [payload(o) for o in d.dst] == [4, 0] and [payload(o) for o in second.dst] == [4, 7, 0]
+    assert [kind_of(o) for o in second.dst[1:]] == [file, file]
+    assert not d.extra and not second.extra and t.accepts(second.op, second.guard, second.dst, second.src)
+
+
+def test_a_carry_with_an_immediate_is_as_ptxas_has_it() -> None:
+    """An H100 took the word with the other field for a sum without a carry."""
+    w = assemble_instruction("IADD3.X R5, P0, R5, 0x12345678, RZ, P0, !PT", load("sm_90"))
+    assert w & ~CONTROL == 0x71E4FF << 64 | 0x1234567805057810

@@ -65,8 +65,11 @@ def test_writes() -> None:
     assert lat.waw(op("IMAD"), op("MOV"), 4) == 1
     assert lat.waw(op("HMMA.16816.F32"), op("MOV"), 4) == 20
     assert lat.waw(op("HFMA2.MMA"), op("LDG.E"), 4) == 10
-    assert lat.war(op("IADD3")) == 1
-    assert lat.war(op("HMMA.16816.F32")) == 7
+    assert lat.war(op("IADD3"), op("MOV")) == 1
+    assert lat.war(op("HMMA.16816.F32"), op("MOV")) == 7
+    assert lat.war(op("HMMA.16816.F32"), op("LDG.E")) == 1
+    assert [lat.war(op("UIADD3"), op(x)) for x in ("UMOV", "ULDC", "UIMAD", "S2UR")] == [3, 3, 1, 1]
+    assert [lat.war(op(x), op("UMOV")) for x in ("IADD3", "UMOV", "ULDC")] == [1, 1, 1]
 
 
 def test_pipes_and_stalls() -> None:

@@ -92,6 +92,19 @@ def test_writing_what_may_still_be_read() -> None:
     assert [(v.rule, v.register) for v in r.hazards] == [("war", "R2")]
 
 
+def test_writing_what_the_uniform_pipe_still_reads() -> None:
+    """UMOV writes before an operation issued two cycles earlier has read (an H100: wrong results)."""
+    for cycles in (1, 2, 3):
+        reader = f"UIADD3 UR6, UR4, 0x1, URZ | B------ R- W- {'Y' if cycles > 1 else '-'} S{cycles:02}"
+        r, _ = launch(
+            kernel(reader, "UMOV UR4, 0x5 | B------ R- W- Y S12", "ULDC.64 UR4, c[0x0][0x118] | B------ R- W- Y S12"),
+            "stale",
+        )
+        assert [(v.rule, v.register, v.have, v.need) for v in r.hazards] == (
+            [("war", "UR4", cycles, 3)] if cycles < 3 else []
+        )
+
+
 def test_a_kept_operand() -> None:
     r, _ = launch(
         kernel("IADD3 R2, R2.reuse, 0x1, RZ | B------ R- W- Y S04 U1", "IADD3 R8, R2, R2, RZ | B------ R- W- Y S05"),

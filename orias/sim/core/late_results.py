@@ -127,6 +127,8 @@ class Watch:
         self.fixed: dict[int, list[_Pending]] = {}
         self.late: list[_Pending] = []
         self.reading: list[_Pending] = []
+        self.held: dict[int, list[_Pending]] = {}
+        """The sources that operations of fixed latency read for more than a cycle, by unit."""
         self.kept_unit = np.full((4, m.warps), -1, np.int16)
         self.kept_stale = np.zeros((4, m.warps), np.bool_)
         self.kept_age = np.zeros((4, m.warps), np.int8)
@@ -326,6 +328,9 @@ class Watch:
             for p in self.fixed.get(u, ()):
                 need = self.facts.waw(p.node.d.op, n.d, u)
                 self._clash("waw", n, p, members, p.live & (self.now[p.warp] - p.since < need), need)
+            for p in self.held.get(u, ()):
+                need = self.facts.war(p.node.d.op, n.d)
+                self._clash("war", n, p, members, p.live & (self.now[p.warp] - p.since < need), need)
             for p in self.late:
                 if p.unit == u and not (n.order and p.node.order == n.order):
                     self._clash("waw", n, p, members, p.live, -1)
@@ -373,6 +378,13 @@ class Watch:
                     if other.unit == u:
                         other.live &= ~np.isin(other.who, who, assume_unique=True)
                 self.late.append(p)
+        if n.fixed and n.known and self.facts.source_cycles(n.d.op) > 1:
+            for u, slot in n.touch.reads:
+                if u < P_BASE and slot != SLOT_GUARD:
+                    who = self._members(u, act)
+                    warp = who if who is act.warps else act.warp_of
+                    self.held[u] = [x for x in self.held.get(u, ()) if x.node is not n]
+                    self.held[u].append(_Pending(n, u, 0, who, warp, self.now[warp], 0, None))
         late = n.late
         while late:
             u = (late & -late).bit_length() - 1
@@ -384,12 +396,16 @@ class Watch:
 
     def _sweep(self) -> None:
         for u in list(self.fixed):
-            kept = [p for p in self.fixed[u] if (p.live & (self.now[p.warp] - p.since < HORIZON)).any()]
+            kept = self._recent(self.fixed[u])
             if kept:
                 self.fixed[u] = kept
             else:
                 del self.fixed[u]
+        self.held = {u: kept for u, found in self.held.items() if (kept := self._recent(found))}
         self.late = [p for p in self.late if p.live.any()]
+
+    def _recent(self, pending: list[_Pending]) -> list[_Pending]:
+        return [p for p in pending if (p.live & (self.now[p.warp] - p.since < HORIZON)).any()]
 
     def _tell(
         self,
