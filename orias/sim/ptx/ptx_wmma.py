@@ -30,8 +30,8 @@ from orias.sim.ptx.ptx_site import UNSIGNED, PtxSite
 
 Arr = npt.NDArray[Any]
 _WARP: Final = 32
-_LINE_BITS: Final = 128
-"""The manual asks that the lines of a matrix are multiples of this apart."""
+_LINE_BITS: Final = 64
+"""Machine code takes the lines of a matrix to be multiples of this apart (CUDA asks for 16 bytes)."""
 _ROUNDINGS: Final = {"rn": sf.RN, "rz": sf.RZ, "rm": sf.RM, "rp": sf.RP}
 
 
@@ -100,7 +100,7 @@ class _Memory:
             i = int(np.argmax(uneven))
             raise Fault(
                 Misaligned,
-                f"lines of a matrix at a distance of {int(ld[i])} elements are not at multiples of 16 bytes",
+                f"lines of a matrix at a distance of {int(ld[i])} elements are not at multiples of 8 bytes",
                 i,
             )
         lane = a.index & 31
