@@ -19,7 +19,7 @@ from orias.lower.frame.program import LowerOptions, Program
 from orias.options import Options
 from orias.ori.decisions import distinct
 from orias.output.emit import EmittedText
-from orias.output.module_cubin import cubin_module, kernel_part, make_cubin
+from orias.output.module_cubin import cubin_module, make_cubin
 from orias.output.result import CompileResult, KernelPart
 from orias.peak_memory import peak_memory
 from orias.pipeline.functions import Trace
@@ -49,7 +49,7 @@ def compile_text(
     Raises CompileError with every diagnostic if the input cannot be compiled.  ``trace`` is called after each phase
     of each function with the phase's name and the function.  ``bar`` shows the progress, without a trace.
     """
-    compiler = _Compiler(options, trace, bar)
+    compiler = Compiler(options, trace, bar)
     try:
         with Seldom():
             return compiler.run(sources)
@@ -59,7 +59,9 @@ def compile_text(
 
 
 @final
-class _Compiler:
+class Compiler:
+    """One compile: its options, what it has said, and the time and memory of its stages."""
+
     __slots__ = (
         "alone", "diagnostics", "kernels", "memory", "options", "peak", "server", "steps", "target", "times", "trace"
     )  # fmt: skip
@@ -81,29 +83,46 @@ class _Compiler:
         self.kernels: KernelCompiler = KernelCompiler(options, self.target, self.trace, self.diagnostics)
 
     def run(self, sources: list[tuple[str, str | bytes]]) -> CompileResult:
+        """Compile sources."""
+        try:
+            return self.finish(*self.lowered(sources))
+        except (CubinError, Unsupported) as e:
+            raise self.refusal(e) from e
+
+    def refusal(self, e: CompileError | CubinError | Unsupported) -> CompileError:
+        """What a compile ends with that is given up, after all that was said before."""
+        if isinstance(e, CompileError):
+            return CompileError([*self.diagnostics, *e.diagnostics])
+        if isinstance(e, Unsupported):
+            return CompileError([*self.diagnostics, Diagnostic("error", e.message, e.line)])
+        return CompileError([*self.diagnostics, Diagnostic("fatal", f"Internal error: {e}")])
+
+    def lowered(self, sources: list[tuple[str, str | bytes]]) -> tuple[Module, Program, str | bytes]:
+        """The module as it was read and as it was lowered, and its text."""
         start = time.perf_counter()
         check_heads(sources, newest_of(self.options.release))
         source = merge(sources, self.options.arch)
-        try:
-            module = self._front_end(source)
-            start = self._clock("front end", start)
-            o = self.options
-            drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
-            shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs, drops)
-            program = lower_module(module, self.target, LowerOptions(*shape))
-            out = cubin_module(module, program, source[1], o, self.target)
-            self._clock("lower", start)
-            runner = Runner(o, self.trace)
-            parts, texts = self._kernels(module, program, out, runner)
-            start = time.perf_counter()
-            if runner.stopped:
-                result = CompileResult(o.arch, b"")
-            else:
-                result = make_cubin(module, program, out, parts, texts, o, self.target)
-        except Unsupported as e:
-            raise CompileError([*self.diagnostics, Diagnostic("error", e.message, e.line)]) from e
-        except CubinError as e:
-            raise CompileError([*self.diagnostics, Diagnostic("fatal", f"Internal error: {e}")]) from e
+        module = self._front_end(source)
+        start = self._clock("front end", start)
+        o = self.options
+        drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
+        shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs, drops)
+        program = lower_module(module, self.target, LowerOptions(*shape))
+        self._clock("lower", start)
+        return module, program, source[1]
+
+    def finish(self, module: Module, program: Program, text: str | bytes) -> CompileResult:
+        """Compile the kernels of a lowered module."""
+        start = time.perf_counter()
+        out = cubin_module(module, program, text, self.options, self.target)
+        self._clock("lower", start)
+        runner = Runner(self.options, self.trace)
+        parts, texts = self._kernels(module, program, out, runner)
+        start = time.perf_counter()
+        if runner.stopped:
+            result = CompileResult(self.options.arch, b"")
+        else:
+            result = make_cubin(module, program, out, parts, texts, self.options, self.target)
         self._clock("cubin", start)
         result.diagnostics = self.diagnostics
         result.times = self.times
@@ -127,7 +146,9 @@ class _Compiler:
             return [], []
         if self.options.debug or (self.options.own_sections and not self.options.compile_only):
             self._count_steps(kernels, list(range(len(kernels))), runner)
-            return self._together(module, program, out, runner)
+            parts, texts = self.kernels.together(program.kernels, out, module, runner)
+            self._add_times(parts)
+            return parts, texts
         order = sorted(range(len(kernels)), key=lambda i: -kernels[i].size())
         before = self._count_steps(kernels, order, runner)
 
@@ -143,42 +164,16 @@ class _Compiler:
         finally:
             if server is not None:
                 server.give_back()
-        parts: list[KernelPart] = []
+        parts = []
         for i in range(len(kernels)):
             part = done.pop(i) if i in done else work(i)
-            if isinstance(part, CompileError):
-                raise CompileError([*self.diagnostics, *part.diagnostics])
-            if isinstance(part, Unsupported):
-                raise part
+            if isinstance(part, (CompileError, Unsupported)):
+                raise self.refusal(part)
             self.diagnostics.extend(part.diagnostics)
             self.kernels.decisions.extend(part.decisions)
             parts.append(part)
         self._add_times(parts)
         return parts, []
-
-    def _together(
-        self, module: Module, program: Program, out: CubinModule, runner: Runner
-    ) -> tuple[list[KernelPart], list[EmittedText]]:
-        """Compile the kernels of a module whose kernels call functions of each other."""
-        texts: list[EmittedText] = []
-        times: list[tuple[float, float, float]] = []
-        for kernel in program.kernels:
-            start = time.perf_counter()
-            self.kernels.run_phases(kernel, runner, module.pragmas)
-            middle = time.perf_counter()
-            texts.append(self.kernels.emit(kernel))
-            times.append((start, middle, time.perf_counter()))
-        parts: list[KernelPart] = []
-        for kernel, text, (start, middle, end) in zip(program.kernels, texts, times, strict=True):
-            # What a kernel may reach is known when all functions are compiled.
-            beside = program.kernels if kernel.ptx.entry and not out.relocatable else [kernel]
-            part = kernel_part(kernel, text, out, module, self.options, self.target, beside)
-            part.info.start, part.info.seconds, part.emit_seconds = start, end - start, end - middle
-            parts.append(part)
-        if parts:
-            parts[0].phases, parts[0].spans = runner.times(), runner.spans()
-        self._add_times(parts)
-        return parts, texts
 
     def _add_times(self, parts: list[KernelPart]) -> None:
         emit_seconds = sum(p.emit_seconds for p in parts)
@@ -227,10 +222,6 @@ class _Compiler:
             self._debug_target()
         if self.options.verbose and self.options.maxrregcount:
             self.diagnostics.extend(limit_notes(module, self.options, self.target))
-        if self.options.debug:
-            from orias.output.debug_records import missing_sections
-
-            self.diagnostics.extend(missing_sections(module))
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))
         found = check(module, self.target, self.options.compile_only, self.options.extensible)
@@ -239,6 +230,10 @@ class _Compiler:
         self.diagnostics.extend(found)
         if any(d.severity in ("error", "fatal") for d in found):
             raise CompileError(self.diagnostics)
+        if self.options.debug:
+            from orias.output.debug_records import missing_sections
+
+            self.diagnostics.extend(missing_sections(module))
         return module
 
     def _debug_target(self) -> None:

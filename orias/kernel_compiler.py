@@ -125,6 +125,29 @@ class KernelCompiler:
             self.decisions = decided
         return part
 
+    def together(
+        self, kernels: list[Kernel], out: CubinModule, module: Module, runner: Runner
+    ) -> tuple[list[KernelPart], list[EmittedText]]:
+        """Compile the kernels of a module whose kernels call functions of each other."""
+        texts: list[EmittedText] = []
+        times: list[tuple[float, float, float]] = []
+        for kernel in kernels:
+            start = time.perf_counter()
+            self.run_phases(kernel, runner, module.pragmas)
+            middle = time.perf_counter()
+            texts.append(self.emit(kernel))
+            times.append((start, middle, time.perf_counter()))
+        parts: list[KernelPart] = []
+        for kernel, text, (start, middle, end) in zip(kernels, texts, times, strict=True):
+            # What a kernel may reach is known when all functions are compiled.
+            beside = kernels if kernel.ptx.entry and not out.relocatable else [kernel]
+            part = kernel_part(kernel, text, out, module, self.options, self.target, beside)
+            part.info.start, part.info.seconds, part.emit_seconds = start, end - start, end - middle
+            parts.append(part)
+        if parts:
+            parts[0].phases, parts[0].spans = runner.times(), runner.spans()
+        return parts, texts
+
 
 def _leaves_registers(kernel: Kernel, fn: Func, runner: Runner) -> bool:
     """Under a register limit: True if the callers of a private function have registers for the values live across its calls.

@@ -19,10 +19,10 @@ from tests.rotation import half_of, not_today, seed, share_of
 _ALL = os.environ.get("ORIAS_SELF_CHECK", "") not in ("", "0")
 _EACH = 8
 
-_run = compiler._Compiler.run
+_run = compiler.Compiler.run
 
 
-def _checked(self: "compiler._Compiler", sources: list[tuple[str, str | bytes]]) -> CompileResult:
+def _checked(self: "compiler.Compiler", sources: list[tuple[str, str | bytes]]) -> CompileResult:
     text = b"".join(t if isinstance(t, bytes) else t.encode("utf-8", "replace") for _, t in sources)
     self.options.verify_each = True
     if _ALL or zlib.crc32(text) % _EACH == 0:
@@ -33,7 +33,7 @@ def _checked(self: "compiler._Compiler", sources: list[tuple[str, str | bytes]])
     return cubin
 
 
-compiler._Compiler.run = _checked  # type: ignore[method-assign]
+compiler.Compiler.run = _checked  # type: ignore[method-assign]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

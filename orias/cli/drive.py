@@ -7,6 +7,7 @@ import time
 
 from orias.cli.compile_limits import LimitError, run_limited, temporary_name
 from orias.cli.diagnostics_text import Messages
+from orias.cli.hidden_settings import unmet
 from orias.cli.parse import Command, UsageError
 from orias.cli.settings import Settings, settings
 from orias.collector import ALLOCATIONS
@@ -33,10 +34,10 @@ def stdin_name(number: int) -> str:
     return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tmpxft_{os.getpid():08x}_00000000-{number}_stdin")
 
 
-def read_inputs(command: Command, missing: list[tuple[str, bool]]) -> list[tuple[str, str | bytes]]:
+def read_inputs(command: Command, missing: list[tuple[str, int]]) -> list[tuple[str, str | bytes]]:
     """(name, text) of every input, texts of the command line last.
 
-    Adds to ``missing`` the names of inputs that it cannot read, each with whether readable ones precede it.
+    Adds to ``missing`` the names of inputs that it cannot read, each with how many readable ones precede it.
     """
     sources: list[tuple[str, str | bytes]] = []
     standard_inputs = 0
@@ -53,7 +54,7 @@ def read_inputs(command: Command, missing: list[tuple[str, bool]]) -> list[tuple
             except IsADirectoryError:
                 sources.append((text, b""))
             except (OSError, ValueError):
-                missing.append((text, bool(sources)))
+                missing.append((text, len(sources)))
     return sources
 
 
@@ -128,19 +129,19 @@ def drive(program: str, command: Command) -> int:
         command.flag("warning-as-error"),
     )
     sources: list[tuple[str, str | bytes]] | None = None
-    missing: list[tuple[str, bool]] = []
+    missing: list[tuple[str, int]] = []
     if program == OWN_NAME and "gpu-name" not in command.values:
         from orias.target.own_target import own_target
 
         sources = read_inputs(command, missing)
         command.values["gpu-name"] = own_target(*[text for _, text in sources])
+    for text in unmet(command):
+        out.insist(text)
     try:
         s = settings(command)
     except UsageError as e:
         out.say("fatal", str(e))
         return FAILURE
-    for text in s.unmet:
-        out.insist(text)
     for severity, text in s.messages:
         out.say(severity, text)
         if severity == "fatal":
@@ -175,17 +176,16 @@ def drive(program: str, command: Command) -> int:
 
 
 def _not_compiled(
-    s: Settings, sources: list[tuple[str, str | bytes]], missing: list[tuple[str, bool]], out: Messages
+    s: Settings, sources: list[tuple[str, str | bytes]], missing: list[tuple[str, int]], out: Messages
 ) -> int:
     """Reports all that is wrong where options or inputs are, or where what Orias does not do is asked for."""
     from orias.cli.input_messages import input_messages, target_refusal
 
-    for later in (False, True):
-        for name, follows in missing:
-            if follows == later:
+    for number, said in enumerate([[], *input_messages(sources, s.options.arch, s.options.release)]):
+        _say_all(said, sources, out)
+        for name, before in missing:
+            if before == number:
                 out.say("fatal", f"Input file '{name}' could not be opened")
-        if not later:
-            _say_all(input_messages(sources, s.options.arch, s.options.release), sources, out)
     if s.refused and not out.errors:
         out.say("fatal", target_refusal(sources, s.options.arch, s.options.release) or s.refused)
         return FAILURE
@@ -197,7 +197,7 @@ def _fits_tools(s: Settings, sources: list[tuple[str, str | bytes]], out: Messag
     """Whether inputs have nothing that functions for tools must not have; says what it is."""
     from orias.cli.input_messages import input_messages, patch_errors, target_refusal
 
-    _say_all(input_messages(sources, s.options.arch, s.options.release), sources, out)
+    _say_all([d for own in input_messages(sources, s.options.arch, s.options.release) for d in own], sources, out)
     wrong = [] if out.errors else patch_errors(sources, s.options.release)
     if wrong:
         _say_no_debug_info(s, sources, out)
@@ -220,7 +220,7 @@ def _guarded(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         return _compile(s, sources, out)
     except CompileError as e:
         _say_all(_of_inputs(e.diagnostics, sources, s, out), sources, out)
-        if out.last.startswith("Unsupported .version") and [name for name, _ in sources] != [STRING_NAME]:
+        if out.last.startswith("Unsupported .version") and sources[-1][0] != STRING_NAME:
             out.last = ""  # Alone for a text on the command line only, which is how clients ask for the newest version.
     except RecursionError:
         out.say("fatal", "The input is nested too deeply")
@@ -246,7 +246,7 @@ def _of_inputs(
     if len(sources) > 1:
         from orias.cli.input_messages import input_messages
 
-        found = input_messages(sources, s.options.arch, s.options.release)
+        found = [d for own in input_messages(sources, s.options.arch, s.options.release) for d in own]
         if any(d.severity in ("error", "fatal") for d in found):
             return found
     if any(d.message.startswith(_OTHER_TARGET) for d in diagnostics):
@@ -272,6 +272,12 @@ def _say_between(s: Settings, sources: list[tuple[str, str | bytes]], out: Messa
     _say_no_debug_info(s, sources, out)
     for text in s.late:
         out.say("warning", text)
+    if s.legacy_barriers:
+        from orias.cli.input_messages import legacy_barrier_note
+
+        note = legacy_barrier_note(sources)
+        if note:
+            out.say("warning", note)
     if s.tensor_access:
         from orias.cli.input_messages import tensor_access_note
 

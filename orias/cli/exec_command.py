@@ -115,7 +115,6 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
         "ORIAS_DRIVER_PATH": ":".join(dict.fromkeys(ours)),
         "NUMBA_CUDA_DRIVER": f"{place}/libcuda.so.1",
         "TRITON_LIBCUDA_PATH": place,
-        "CUDA_MODULE_LOADING": "EAGER",
     }
     own = _program(place)
     for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):

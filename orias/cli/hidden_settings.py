@@ -12,13 +12,9 @@ def older_than(arch: str, number: int) -> bool:
     return int("".join(ch for ch in arch if ch.isdecimal())) < number
 
 
-def options_before(c: Command, s: "Settings", arch: str) -> None:
-    """Messages that precede those on other options; `arch`: the target as given, such as ``lto_80``.
-
-    Raises UsageError where ptxas stops at once.
-    """
-    if c.has("fast-compile") and c.values.get("cloning") == "yes":
-        raise UsageError("Conflicting options -cloning=yes and --fast-compile specified")
+def unmet(c: Command) -> list[str]:
+    """Warnings on options without the one that they belong to, which neither -w nor -Werror touch."""
+    found = []
     for name, needs in (
         ("compiler-stats-file", "compiler-stats"),
         ("use-trace-pid", "fdevice-time-trace"),
@@ -26,10 +22,22 @@ def options_before(c: Command, s: "Settings", arch: str) -> None:
     ):
         if c.has(name) and not c.has(needs):
             shown = "--use-trace-pid', '" if name == "use-trace-pid" else f"--{name}'"
-            s.unmet.append(f"Option '{shown} requires option '--{needs}'; ignoring since latter is not specified")
-    if c.flag("sw4915215"):
-        value = "=true" if "100" in arch else ""
-        s.messages.append(("error", f"Option 'sw4915215{value}' not supported for gpu architecture '{arch}'"))
+            found.append(f"Option '{shown} requires option '--{needs}'; ignoring since latter is not specified")
+    return found
+
+
+def options_before(c: Command, s: "Settings", arch: str) -> None:
+    """Messages that precede those on other options; `arch`: the target as given, such as ``lto_80``.
+
+    Raises UsageError where ptxas stops at once.
+    """
+    if c.has("fast-compile") and c.values.get("cloning") == "yes":
+        raise UsageError("Conflicting options -cloning=yes and --fast-compile specified")
+    known = "100" in arch and not arch.startswith("lto_")
+    if c.flag("sw4915215") and known and not arch.endswith("a"):
+        s.messages.append(("error", f"Option 'sw4915215=true' not supported for gpu architecture '{arch}'"))
+    elif c.has("sw4915215") and not known:
+        s.messages.append(("error", f"Option 'sw4915215' not supported for gpu architecture '{arch}'"))
 
 
 def reservation(c: Command, s: "Settings", arch: str) -> None:
@@ -50,13 +58,17 @@ def hidden_options(c: Command, s: "Settings", arch: str) -> None:
         s.warn("'--sw200387803' is a deprecated option, It will be removed in future release and is not recommended")
     if c.flag("blocks-are-clusters") and (older_than(arch, 90) or arch.startswith("lto_")):
         s.warn(f"Command line option '--blocks-are-clusters' not supported for '{arch}', will be ignored")
+    if c.flag("print-potentially-overlapping-membermasks") and arch != "sm_75":
+        name = "--print-potentially-overlapping-membermasks"
+        s.warn(f"Command line option '{name}' not supported for '{arch}', will be ignored")
 
 
 def options_after(c: Command, s: "Settings", arch: str) -> None:
     """Messages after those on all other options."""
-    if c.number("okey", 0) and not c.number("ptx-length", 0):
+    key, length = (c.values.get(name, "0") != "0" for name in ("okey", "ptx-length"))
+    if key and not length:
         s.warn("'--ptx-length' option should be specified when '--okey' option is given")
-    if c.number("ptx-length", 0) and not c.number("okey", 0):
+    if length and not key:
         s.warn("'--ptx-length' option is ignored unless '--okey' option is specified")
     if c.has("sw200764156") and arch != "sm_90a":
         s.warn(f"Conflicting options -arch={arch} and --sw200764156 specified, ignoring --sw200764156 option")

@@ -2,6 +2,7 @@
 
 import re
 
+from orias.cli.hidden_settings import older_than
 from orias.diag import CompileError, Diagnostic
 from orias.ptx.module_checks import NO_DEBUG
 from orias.ptx.module_inputs import HEAD_ERRORS, merge
@@ -18,21 +19,21 @@ _TENSOR_ACCESS = (
 )
 
 
-def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[Diagnostic]:
-    """What the front end says of inputs that are not compiled, one after the other.
+def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[list[Diagnostic]]:
+    """What the front end says of each of the inputs that are not compiled.
 
     An input with a fatal error is left out; the errors in others do not keep ptxas from checking the next one against them.
     """
-    found: list[Diagnostic] = []
+    found: list[list[Diagnostic]] = []
     taken: list[tuple[str, str | bytes]] = []
     for source in sources:
         own = messages_of_last([*taken, source], arch, release)
-        found += own
+        found.append(own)
         if any(d.severity == "fatal" for d in own):
             continue
         taken.append(source)
         if any(_declares_debug(text) for _, text in taken) and not any(_has_debug(text) for _, text in taken):
-            found.append(Diagnostic("error", NO_DEBUG))
+            own.append(Diagnostic("error", NO_DEBUG))
     return found
 
 
@@ -102,10 +103,17 @@ def patch_errors(sources: list[tuple[str, str | bytes]], release: str) -> list[s
     return [f"{what} not allowed when command line option '--compile-as-tools-patch' is specified " for what in found]
 
 
+def legacy_barrier_note(sources: list[tuple[str, str | bytes]]) -> str:
+    """The note on barriers that act on whole warps; "" if the module's target, at most sm_70, may ask for them."""
+    found = _TARGET.search(_text(sources[-1][1]))
+    if found is None or older_than(found[1], 71):
+        return ""
+    return "Command line option '--legacy-bar-warp-wide-behavior' not supported for '.target sm_70', will be ignored"
+
+
 def tensor_access_note(sources: list[tuple[str, str | bytes]]) -> str:
     """The note on the checks of tensor memory accesses; "" if the module's target has tensor memory."""
-    text = sources[-1][1]
-    found = _TARGET.search(text.decode("latin-1") if isinstance(text, bytes) else text)
+    found = _TARGET.search(_text(sources[-1][1]))
     if found is None or found[1] in TENSOR_MEMORY:
         return ""
     return _TENSOR_ACCESS.format(found[1])

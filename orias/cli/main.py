@@ -69,6 +69,10 @@ def run(argv: list[str]) -> int:
         elif command.has("list-version") and not command.has("help"):
             sys.stdout.write(help_text.list_versions(command.values["orias-release"]))
         else:
+            if not command.has("help"):
+                from orias.cli.hidden_settings import unmet
+
+                sys.stderr.write("".join(f"{program} warning : {text}\n" for text in unmet(command)))
             sys.stdout.write(help_text.help_text(program))
         return 0
     from orias.cli.drive import drive

@@ -73,7 +73,7 @@ class Command:
         return out
 
 
-def parse_number(text: str) -> int:
+def parse_number(text: str, unsigned: bool = False) -> int:
     """A number in the syntax of C's ``strtol``: decimal, 0x hexadecimal, 0 octal, sign; empty is 0."""
     body = text.lstrip("+-")
     sign = -1 if text[:1] == "-" else 1
@@ -91,7 +91,9 @@ def parse_number(text: str) -> int:
     except ValueError:
         raise UsageError(f"'{text}': expected a number") from None
     value *= sign
-    if not -(1 << 31) <= value < 1 << 31:
+    if unsigned and not 0 <= value < 1 << 32:
+        raise UsageError(f"32-bit hex value ({text}) out of range")
+    if not unsigned and not -(1 << 31) <= value < 1 << 31:
         raise UsageError(f"32-bit integer value ({text}) out of range")
     return value
 
@@ -205,9 +207,7 @@ class _Parser:
         if name == "profile-options" and value and "=" not in value:
             raise UsageError(f"'{value}' is not in 'keyword=value' format")
         if kind in (NUMBER, JOINED):
-            number = parse_number(value)
-            if name == "okey" and number < 0:
-                raise UsageError(f"32-bit hex value ({value}) out of range")
+            number = parse_number(value, name in ("okey", "ptx-length"))
             if name == "machine" and number != 64:
                 raise UsageError(f"Value '{value}' is not defined for option 'machine'")
             if value == "" and name in c.values:

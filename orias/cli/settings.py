@@ -25,17 +25,17 @@ _REFUSED = "Option '--{}' is not supported by Orias"
 class Settings:
     """Compile options, and messages about the command line.
 
-    ``unmet``: warnings that neither -w nor -Werror touch; ``refused``: why the command is refused once its inputs are checked, ""
-    if it is not; ``stack_protector`` and ``raw_textures``: it is refused if a function has a stack frame, or the module textures.
-    ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``:
-    warnings to print after the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to
-    standard error or added to ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before
-    the compile and the process number that it shows (0: its own).
+    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``stack_protector`` and
+    ``raw_textures``: it is refused if a function has a stack frame, or the module textures.  ``parse_only``: the target if
+    it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``: warnings to print after
+    the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to standard error or added to
+    ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before the compile and the process
+    number that it shows (0: its own).
     """
 
     __slots__ = (
-        "late", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "trace",
-        "trace_after", "trace_pid", "unmet",
+        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "trace",
+        "trace_after", "trace_pid",
     )  # fmt: skip
 
     def __init__(self, options: Options, parse_only: str, output: str) -> None:
@@ -44,7 +44,6 @@ class Settings:
         self.output: str = output
         self.messages: list[tuple[str, str]] = []
         self.late: list[str] = []
-        self.unmet: list[str] = []
         self.refused: str = ""
         self.stack_protector: bool = False
         self.raw_textures: bool = False
@@ -59,6 +58,8 @@ class Settings:
         self.show_phases: bool = False
         self.tensor_access: bool = False
         """An option on the checks of tensor memory accesses is given."""
+        self.legacy_barriers: bool = False
+        """An option on barriers of whole warps is given."""
         self.statistics: list[str] = []
         self.statistics_file: str = ""
         self.trace: str = ""
@@ -141,7 +142,7 @@ def _conflicts(c: Command, s: Settings) -> None:
     if c.flag("legacy-bar-warp-wide-behavior"):
         name = "--legacy-bar-warp-wide-behavior"
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
-        s.late.append(f"Command line option '{name}' not supported for '.target sm_70', will be ignored")
+        s.legacy_barriers = True
     s.tensor_access = c.flag("g-tensor-memory-access-check") or c.flag("gno-tensor-memory-access-check")
 
 
@@ -195,7 +196,7 @@ def _limits(c: Command, s: Settings) -> None:
         else:
             s.warn(f"Command line option '{name}' not supported for 'whole program compilation', will be ignored")
     for name in ("minnctapersm", "maxntid"):
-        if c.has("maxrregcount") and c.has(name):
+        if (c.has("maxrregcount") or (name == "maxntid" and c.flag("compile-as-tools-patch"))) and c.has(name):
             s.warn(f"Conflicting options -maxrregcount and -{name} specified, ignoring -{name} option")
     sizes = c.lists.get("maxntid", [])
     if len(sizes) > 3:

@@ -138,7 +138,7 @@ def code_order(m: CubinModule) -> list[KernelCode]:
     With debug information, and of functions for tools, it is that in which the symbols are created: that of the first
     declarations, those that others see before local ones.
     Objects go through this list backwards, other files with functions in sections of their own through the kernels, and put what
-    each calls before it, the last call first.
+    each calls before it: of the functions' first calls, the last first.
     """
     kernels = m.kernels
     if m.section_order:
@@ -181,11 +181,10 @@ def _callees_first(roots: list[KernelCode], edges: list[CallEdge], pointed: dict
             seen.add(k.name)
             todo.append((k, True))
             calls = sorted((r.offset, r.symbol) for r in k.relocs if (k.name, r.symbol) in called)
-            names = [*pointed.get(k.name, ())[::-1], *(symbol for _, symbol in calls[::-1])]
+            names = [*(symbol for _, symbol in calls), *pointed.get(k.name, ())]
             names = list(dict.fromkeys(symbol for symbol in names if symbol in named))
-            names.reverse()
             names.sort(key=_is_compilers)
-            # What is pushed last is visited first: the last call.
+            # What is pushed last is visited first: the function whose first call is the last.
             todo += [(named[n], False) for n in names]
     return out
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from orias.driver import graphs
 from orias.driver.calls_module import attribute, max_threads, static_shared
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
-from orias.driver.driver_state import Driver, Function
+from orias.driver.driver_state import Driver
 from orias.driver.host_memory import OutOfMemory
+from orias.driver.modules import Function
 from orias.driver.results import DriverError, of_launch
 from orias.driver.timeline import LaunchRecord
 from orias.perf.resident_blocks import occupancy
@@ -105,7 +106,7 @@ def run(d: Driver, launch: Launch) -> None:
     f = d.get(launch.kernel, Function)
     context, g = d.context, launch.grid
     resident = g[0] * g[1] * g[2] if launch.cooperative else 0
-    image, name, b = f.module.image, f.kernel.name, launch.block
+    image, name, b = f.image, f.name, launch.block
     sizes = g[0] * g[1] * g[2], b[0] * b[1] * b[2], launch.shared
     time = d.timeline.measure(image, f.module.codes, name, sizes)
     timing = None if time is None else time.start
@@ -180,7 +181,7 @@ def _blocks(f: Function, threads: int, shared: int) -> int:
     """Blocks that an SM holds at a time."""
     if not 0 < threads <= max_threads(f):
         return 0
-    target = f.module.image.target
+    target = f.image.target
     total = static_shared(f) + shared + target.number("system_shared")
     return occupancy(target, f.kernel.num_regs, threads, total).blocks
 

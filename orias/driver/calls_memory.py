@@ -9,6 +9,7 @@ from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
 from orias.driver.graph_memory import Allocation
 from orias.driver.host_memory import MAPPED, POOL, enough_memory
+from orias.driver.locations import DEVICE, location
 from orias.driver.results import DriverError
 
 _HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4
@@ -419,7 +420,9 @@ _enter_fills()
 
 @call("cuMemPoolCreate")
 def create_pool(d: Driver, place: int, properties: int) -> None:
-    """A pool."""
+    """A pool of the device's memory."""
+    if location(properties + 8) != DEVICE:
+        raise DriverError("NOT_SUPPORTED", "a pool of the host's memory")
     put64(place, d.new(Pool()))
 
 

@@ -3,9 +3,10 @@
 import ctypes
 
 from orias.driver.driver_registry import call, get_string, options, put32, put64, u
-from orias.driver.driver_state import Driver, Function, Module
+from orias.driver.driver_state import Driver
 from orias.driver.library import DATA
-from orias.driver.loading import bytes_at, compiled, cubin, cubins_for, load_failure, log_error
+from orias.driver.loading import EAGER, bytes_at, compiled, cubin, cubins_for, loaded, log_error
+from orias.driver.modules import Function, Module, load_failure
 from orias.driver.results import DriverError
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import LoadError
@@ -14,12 +15,13 @@ _NUM_ATTRIBUTES = 16
 _DYNAMIC_SHARED, _CLUSTER_SET, _CLUSTER = 8, 10, 11
 _DEVICE_RUNTIME = b"cuda_device_runtime.o"
 _ARCHIVE_HEAD = 1 << 16
+_EAGER_LOADING, _LAZY_LOADING = 1, 2
 _REGISTERS = 65536
 _REGISTER_STEP = 256
 
 
 def _load(d: Driver, data: bytes, jit: dict[int, int], context: bool) -> int:
-    code = cubin(data, d.device.sm, jit)
+    code, later = loaded(data, d.device.sm, jit)
     try:
         image = Image(code, d.arena)
         if image.reader.relocatable:
@@ -29,7 +31,7 @@ def _load(d: Driver, data: bytes, jit: dict[int, int], context: bool) -> int:
     made_for = image.target.sm
     if made_for not in cubins_for(d.device.sm):
         raise DriverError("NO_BINARY_FOR_GPU", f"the cubin is for sm_{made_for}")
-    return d.new(Module(image, d.context if context else None))
+    return d.new(Module(image, d.context if context else None, later))
 
 
 @call("cuModuleLoadData", "cuModuleLoadFatBinary")
@@ -68,8 +70,8 @@ def unload(d: Driver, module: int) -> None:
 
 @call("cuModuleGetLoadingMode", needs="nothing")
 def loading_mode(d: Driver, place: int) -> None:
-    """Modules are loaded at once."""
-    put32(place, 1)
+    """Kernels are loaded with their module, or when they are used first."""
+    put32(place, _EAGER_LOADING if EAGER else _LAZY_LOADING)
 
 
 def function(d: Driver, module: int, name: str) -> int:
@@ -77,33 +79,36 @@ def function(d: Driver, module: int, name: str) -> int:
     m = d.get(module, Module)
     known = m.functions.get(name)
     if known is None:
-        kernel = m.image.kernels.get(name)
-        if kernel is None or not kernel.is_entry:
+        if name not in m.names():
             raise DriverError("NOT_FOUND", name)
-        known = m.functions[name] = d.new(Function(m, module, kernel))
+        known = m.functions[name] = d.new(Function(m, module, name))
     return int(known)
 
 
-@call("cuModuleGetFunction", "cuLibraryGetKernel")
+@call("cuModuleGetFunction")
 def get_function(d: Driver, place: int, module: int, name: int) -> None:
+    """A kernel by name, which is loaded now."""
+    handle = function(d, module, get_string(name))
+    load_function(d, handle)
+    put64(place, handle)
+
+
+@call("cuLibraryGetKernel")
+def get_kernel(d: Driver, place: int, library: int, name: int) -> None:
     """A kernel by name."""
-    put64(place, function(d, module, get_string(name)))
-
-
-def _names(m: Module) -> list[str]:
-    return [name for name, k in m.image.kernels.items() if k.is_entry]
+    put64(place, function(d, library, get_string(name)))
 
 
 @call("cuModuleGetFunctionCount", "cuLibraryGetKernelCount")
 def function_count(d: Driver, place: int, module: int) -> None:
     """How many kernels there are."""
-    put32(place, len(_names(d.get(module, Module))))
+    put32(place, len(d.get(module, Module).names()))
 
 
 @call("cuModuleEnumerateFunctions", "cuLibraryEnumerateKernels")
 def enumerate_functions(d: Driver, place: int, count: int, module: int) -> None:
     """All kernels."""
-    for i, name in enumerate(_names(d.get(module, Module))[:count]):
+    for i, name in enumerate(d.get(module, Module).names()[:count]):
         put64(place + 8 * i, function(d, module, name))
 
 
@@ -167,7 +172,7 @@ def kernel_library(d: Driver, place: int, kernel: int) -> None:
 @call("cuKernelGetName", "cuFuncGetName")
 def kernel_name(d: Driver, place: int, kernel: int) -> None:
     """The name of a kernel."""
-    name = d.get(kernel, Function).kernel.name
+    name = d.get(kernel, Function).name
     buffer = d.keep.setdefault(f"kernel {name}", ctypes.create_string_buffer(name.encode()))
     put64(place, ctypes.addressof(buffer))
 
@@ -185,11 +190,19 @@ def param_info(d: Driver, kernel: int, index: int, offset: int, size: int) -> No
 
 @call("cuFuncIsLoaded")
 def is_loaded(d: Driver, place: int, kernel: int) -> None:
-    """Kernels are loaded at once."""
-    put32(place, 1)
+    """Whether a kernel is loaded."""
+    f = d.get(kernel, Function)
+    put32(place, f.module.is_loaded(f.name))
 
 
-@call("cuFuncLoad", "cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig", "cuKernelSetCacheConfig")
+@call("cuFuncLoad")
+def load_function(d: Driver, kernel: int) -> None:
+    """Load a kernel."""
+    f = d.get(kernel, Function)
+    f.module.image_of(f.name)
+
+
+@call("cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig", "cuKernelSetCacheConfig")
 def preference(d: Driver, kernel: int, *values: int) -> None:
     """Preferences have no effect."""
     d.get(kernel, Function)
@@ -200,8 +213,8 @@ def preference(d: Driver, kernel: int, *values: int) -> None:
 
 def static_shared(f: Function) -> int:
     """Bytes of static shared memory, without what the system reserves."""
-    total = f.module.image.reader.shared_size(f.kernel.name)
-    return max(0, total - f.module.image.target.number("system_shared"))
+    total = f.image.reader.shared_size(f.name)
+    return max(0, total - f.image.target.number("system_shared"))
 
 
 def max_threads(f: Function) -> int:
@@ -218,7 +231,7 @@ def max_threads(f: Function) -> int:
 
 def attribute(f: Function, number: int) -> int:
     """An attribute of a kernel."""
-    k, image = f.kernel, f.module.image
+    k, image = f.kernel, f.image
     if number in f.attributes:
         return f.attributes[number]
     cluster = [*k.cluster_dim, 0, 0, 0]

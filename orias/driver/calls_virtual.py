@@ -6,34 +6,33 @@ from typing import Final
 
 from orias.driver.driver_registry import call, get32, put32, put64, u
 from orias.driver.driver_state import Driver
+from orias.driver.locations import DEVICE, HOST, location
 from orias.driver.results import DriverError
 from orias.driver.virtual_memory import GRANULARITY, Physical
 
 _PROPERTY_BYTES: Final = 32
 """Bytes of CUmemAllocationProp: type, types of handles, location (type, number), and others that have no effect."""
 _PINNED: Final = 1
-_ON_DEVICE: Final = 1
 _FILE: Final = 1
 """CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR."""
 _ACCESS_BYTES: Final = 12
 """Bytes of CUmemAccessDesc: location (type, number), flags."""
 
 
-def _check_properties(at: int) -> None:
+def _place(at: int) -> int:
+    """Where memory with these properties (CUmemAllocationProp) is; fails for properties that no memory has."""
     if get32(at) != _PINNED or get32(at + 4) & ~_FILE:
         raise DriverError("NOT_SUPPORTED", "memory that is not pinned, or handles other than of files")
-    _check_location(at + 8)
-
-
-def _check_location(at: int) -> None:
-    if get32(at) == _ON_DEVICE and get32(at + 4) != 0:
-        raise DriverError("INVALID_DEVICE")
+    place = location(at + 8)
+    if place == HOST and get32(at + 4):
+        raise DriverError("INVALID_VALUE", "memory of the host, of no node, has no handles")
+    return place
 
 
 @call("cuMemGetAllocationGranularity")
 def granularity(d: Driver, place: int, at: int, option: int) -> None:
     """What sizes are multiples of."""
-    _check_properties(at)
+    _place(at)
     put64(place, GRANULARITY)
 
 
@@ -52,8 +51,7 @@ def free(d: Driver, address: int, size: int) -> None:
 @call("cuMemCreate")
 def create(d: Driver, place: int, size: int, at: int, flags: int) -> None:
     """Physical memory."""
-    _check_properties(at)
-    put64(place, d.new(d.virtual.create(d.arena, u(size), ctypes.string_at(at, _PROPERTY_BYTES))))
+    put64(place, d.new(d.virtual.create(d.arena, u(size), _place(at), ctypes.string_at(at, _PROPERTY_BYTES))))
 
 
 @call("cuMemRelease")
@@ -79,22 +77,23 @@ def unmap(d: Driver, address: int, size: int) -> None:
 def set_access(d: Driver, address: int, size: int, descriptions: int, count: int) -> None:
     """Give access, or take it; who may read may write too."""
     for at in range(descriptions, descriptions + _ACCESS_BYTES * u(count), _ACCESS_BYTES):
-        _check_location(at)
-        if get32(at) == _ON_DEVICE:
-            d.virtual.allow(d.arena, u(address), u(size), get32(at + 8))
+        who, flags = location(at, any_node=True), get32(at + 8)
+        if who == DEVICE:
+            d.virtual.allow(d.arena, u(address), u(size), flags)
+        else:
+            d.virtual.allow_host(u(address), u(size), flags, who)
 
 
 @call("cuMemGetAccess")
-def get_access(d: Driver, place: int, location: int, address: int) -> None:
+def get_access(d: Driver, place: int, who: int, address: int) -> None:
     """The access that was given."""
-    _check_location(location)
-    put64(place, d.virtual.at(u(address))[1])
+    put64(place, d.virtual.access(u(address), location(who, any_node=True)))
 
 
 @call("cuMemRetainAllocationHandle")
 def retain(d: Driver, place: int, address: int) -> None:
     """The physical memory at an address, once more."""
-    mapping, _ = d.virtual.at(u(address))
+    mapping = d.virtual.at(u(address))
     if mapping.physical.references <= 0:
         raise DriverError("NOT_SUPPORTED", "the handle of memory that was released")
     mapping.physical.references += 1
@@ -121,5 +120,4 @@ def import_file(d: Driver, place: int, descriptor: int, kind: int) -> None:
     """The memory of such a descriptor."""
     if kind != _FILE:
         raise DriverError("NOT_SUPPORTED", f"handles of kind {kind}")
-    given = b"".join(v.to_bytes(4, "little") for v in (_PINNED, _FILE, _ON_DEVICE, 0)).ljust(_PROPERTY_BYTES, b"\0")
-    put64(place, d.new(d.virtual.adopt(d.arena, descriptor, given)))
+    put64(place, d.new(d.virtual.adopt(d.arena, descriptor)))

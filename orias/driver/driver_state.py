@@ -5,14 +5,12 @@ import os
 import threading
 from typing import Any, ClassVar, Final
 
-from orias.cubin.model import KernelCode
 from orias.driver.devices import Device, chosen
 from orias.driver.graph_memory import GraphMemory
 from orias.driver.host_memory import HostArena
 from orias.driver.results import NAMES, DriverError
-from orias.driver.timeline import Codes, Timeline
+from orias.driver.timeline import Timeline
 from orias.driver.virtual_memory import VirtualMemory
-from orias.sim.core.image import Image
 
 _FIRST_HANDLE: Final = 0x51000000
 _HANDLE_STEP: Final = 64
@@ -37,27 +35,6 @@ class Context:
         self.cache_config = 0
         self.streams: list[int] = []
         self.alive = True
-
-
-class Module:
-    """A loaded module and its context (None: a library, which belongs to all)."""
-
-    def __init__(self, image: Image, context: Context | None) -> None:
-        self.image = image
-        self.context = context
-        self.functions: dict[str, int] = {}
-        self.codes: Codes = {}
-        """Kernels that the machine model has read."""
-
-
-class Function:
-    """A kernel and what was set for it, by number of CUfunction_attribute."""
-
-    def __init__(self, module: Module, module_handle: int, kernel: KernelCode) -> None:
-        self.module = module
-        self.module_handle = module_handle
-        self.kernel = kernel
-        self.attributes: dict[int, int] = {}
 
 
 class Stream:

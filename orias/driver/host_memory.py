@@ -83,7 +83,7 @@ class Range(NamedTuple):
 class HostArena(Arena):
     """Memory of a device with `capacity` bytes; offsets in its array are addresses less ``base``."""
 
-    __slots__ = ("_freed", "_libc", "_passing", "capacity", "exact", "origins", "ranges", "used", "written")
+    __slots__ = ("_freed", "_host", "_libc", "_passing", "capacity", "exact", "origins", "ranges", "used", "written")
 
     def __init__(self, capacity: int) -> None:
         super().__init__(16, _FIRST)
@@ -107,6 +107,8 @@ class HostArena(Arena):
         self.origins: dict[int, str] = {}
         """Where the program made an allocation, by first address, in words; filled where tools check."""
         self._passing: list[int] | None = None
+        self._host: Final[list[tuple[int, int]]] = []
+        """Spans of the host's memory that the present launch uses."""
         self._freed: list[Range] = []
         """Allocations that were given back, by first address."""
         self.written: Shadow | None = None
@@ -217,6 +219,7 @@ class HostArena(Arena):
             for address in self._passing:
                 self.release(address)
             self._passing = None
+            self._host.clear()
 
     def _where(self, address: int, size: int) -> str:
         i = bisect_right(self._freed, address, key=lambda r: r.start) - 1
@@ -232,22 +235,39 @@ class HostArena(Arena):
         try:
             return super().offsets(address, size, align)
         except Fault as fault:
-            if fault.error is Misaligned or not _mapped(address, size):
+            if fault.error is Misaligned or not self._of_host(address, size):
                 raise
             return (address - np.uint64(self.base)).view(I64)
 
+    def _of_host(self, address: Arr, size: int) -> bool:
+        """Whether all of these addresses are outside of the device's memory, readable and writable in this process."""
+        if ((address >= POOL) & (address < POOL + POOL_SIZE)).any():
+            return False
+        if _within(address, size, self._host).all():
+            return True
+        spans = _writable(int(address.min()), int(address.max()) + size)
+        if not _within(address, size, spans).all():
+            return False
+        if self._passing is not None:
+            self._host.extend(s for s in spans if s not in self._host and _within(address, size, [s]).any())
+        return True
 
-def _mapped(address: Arr, size: int) -> bool:
-    """Whether all of these addresses outside of the device's memory are readable and writable in this process."""
-    outside = address[(address < POOL) | (address >= POOL + POOL_SIZE)]
-    if len(outside) != len(address):
-        return False
-    first, last = int(outside.min()), int(outside.max()) + size
+
+def _within(address: Arr, size: int, spans: list[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+    """Which accesses are inside of one of these spans of addresses."""
+    found = np.zeros(len(address), np.bool_)
+    for low, high in spans:
+        found |= (address >= np.uint64(low)) & (address <= np.uint64(high - size))
+    return found
+
+
+def _writable(first: int, last: int) -> list[tuple[int, int]]:
+    """The spans of this process's memory that can be read and written and have addresses from `first` on, before `last`."""
     spans: list[tuple[int, int]] = []
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as f:
         for line in f:
-            span, rights = line.split()[:2]
+            span, rights = line.split(maxsplit=2)[:2]
             low, high = (int(x, 16) for x in span.split("-"))
             if rights.startswith("rw") and high > first and low < last:
-                insort(spans, (low, high))
-    return all(any(low <= int(a) and int(a) + size <= high for low, high in spans) for a in np.unique(outside))
+                spans.append((low, high))
+    return spans

@@ -10,11 +10,11 @@ from orias.api import CompileError, compile_sources
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.fatbin import KIND_CUBIN, KIND_PTX, MAGIC, entries
 from orias.cubin.reader import Reader
+from orias.deferred import DeferredModule
 from orias.driver.driver_registry import get32, get64, put_string
 from orias.driver.results import DriverError
 from orias.options import Options
 from orias.sim.checks.checker import has_warp_barriers
-from orias.sim.core.sim_errors import LoadError
 
 _WRAPPER = 0x466243B1
 _TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
@@ -22,7 +22,11 @@ _MAX_REGISTERS, _INFO, _INFO_SIZE, _ERROR, _ERROR_SIZE, _LEVEL, _DEBUG, _LINES =
 """CUjit_option."""
 _WARP_BARRIERS: Final = not {"racecheck", "initcheck"}.isdisjoint(os.environ.get("ORIAS_TOOL", "").split(","))
 """A tool looks at what the compiler leaves out unless it is asked to keep it."""
+EAGER: Final = os.environ.get("CUDA_MODULE_LOADING") == "EAGER"
+"""Kernels are compiled when their module is loaded, not when they are used first."""
 _COMPILED: dict[tuple[object, ...], bytes] = {}
+_DEFERRED: dict[tuple[object, ...], DeferredModule] = {}
+_ELF: Final = b"\x7fELF"
 
 
 def bytes_at(address: int) -> bytes:
@@ -58,15 +62,32 @@ def cubins_for(device: int) -> range:
 
 
 def cubin(data: bytes, sm: int, options: dict[int, int]) -> bytes:
-    """The cubin for a device of SM `sm` in an image; PTX is compiled with the JIT's `options`."""
-    if data[:4] == b"\x7fELF":
+    """The cubin for a device of SM `sm` in an image; PTX is compiled whole with the JIT's `options`."""
+    code = _code(data, sm)
+    return code if code[:4] == _ELF else compiled([code], sm, options)
+
+
+def loaded(data: bytes, sm: int, options: dict[int, int]) -> tuple[bytes, DeferredModule | None]:
+    """The cubin of an image, as :func:`cubin`, and what is left to compile later."""
+    code = _code(data, sm)
+    # A finished compile is kept for other processes only if it is whole.
+    if code[:4] == _ELF or EAGER or "ORIAS_CACHE_DIR" in os.environ:
+        return cubin(code, sm, options), None
+    sources, o, key = _compile([code], sm, options)
+    later = _DEFERRED.get(key)
+    if later is None:
+        try:
+            later = _DEFERRED[key] = DeferredModule(sources, o)
+        except CompileError as e:
+            raise _refused(e, options) from None
+    _log(options, _INFO, "")
+    return later.data, later
+
+
+def _code(data: bytes, sm: int) -> bytes:
+    """The cubin or the PTX for a device in an image."""
+    if data[:4] != MAGIC:
         return data
-    if data[:4] == MAGIC:
-        return _from_fat_binary(data, sm, options)
-    return compiled([data], sm, options)
-
-
-def _from_fat_binary(data: bytes, sm: int, options: dict[int, int]) -> bytes:
     try:
         found = entries(data)
         cubins = [e for e in found if e.kind == KIND_CUBIN and e.sm in cubins_for(sm)]
@@ -76,7 +97,7 @@ def _from_fat_binary(data: bytes, sm: int, options: dict[int, int]) -> bytes:
             if not (texts and _WARP_BARRIERS) or has_warp_barriers(Reader(best).module):
                 return best
         if texts:
-            return compiled([max(texts, key=lambda e: e.sm).data()], sm, options)
+            return max(texts, key=lambda e: e.sm).data()
     except CubinError as e:
         raise DriverError("INVALID_IMAGE", str(e)) from None
     raise DriverError("NO_BINARY_FOR_GPU", f"for sm_{sm}")
@@ -84,6 +105,28 @@ def _from_fat_binary(data: bytes, sm: int, options: dict[int, int]) -> bytes:
 
 def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     """The cubin of PTX texts; messages go to the buffers that the options name."""
+    sources, o, key = _compile(texts, sm, options)
+    known = _COMPILED.get(key)
+    if known is not None:
+        return known
+    try:
+        result = compile_sources(sources, o)
+    except CompileError as e:
+        raise _refused(e, options) from None
+    _log(options, _INFO, "")
+    _COMPILED[key] = result.data
+    return result.data
+
+
+def _refused(e: CompileError, options: dict[int, int]) -> DriverError:
+    _log(options, _ERROR, str(e))
+    return DriverError("INVALID_PTX", str(e))
+
+
+def _compile(
+    texts: list[bytes], sm: int, options: dict[int, int]
+) -> tuple[list[tuple[str, str | bytes]], Options, tuple[object, ...]]:
+    """Sources and options of a compile of PTX texts, and what tells it from others."""
     targets = [m for m in (_TARGET.search(t) for t in texts) if m]
     if len(targets) != len(texts):
         _log(options, _ERROR, "no .target directive")
@@ -100,21 +143,10 @@ def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     o.debug = bool(options.get(_DEBUG, 0) & 1)
     o.keep_warp_barriers = _WARP_BARRIERS
     key = (*texts, o.arch, o.opt_level, o.maxrregcount, o.lineinfo, o.debug)
-    known = _COMPILED.get(key)
-    if known is not None:
-        return known
     # A linker compiles every input for the device, so they need not have the same target.
     target = max(targets, key=lambda m: (int(m[1]), m[2]))[0]
     same = [_TARGET.sub(target, t.rstrip(b"\0"), count=1) if len(texts) > 1 else t.rstrip(b"\0") for t in texts]
-    sources: list[tuple[str, str | bytes]] = [(f"<ptx {i}>", t) for i, t in enumerate(same)]
-    try:
-        result = compile_sources(sources, o)
-    except CompileError as e:
-        _log(options, _ERROR, str(e))
-        raise DriverError("INVALID_PTX", str(e)) from None
-    _log(options, _INFO, "")
-    _COMPILED[key] = result.data
-    return result.data
+    return [(f"<ptx {i}>", t) for i, t in enumerate(same)], o, key
 
 
 def _log(options: dict[int, int], buffer: int, text: str) -> None:
@@ -126,8 +158,3 @@ def _log(options: dict[int, int], buffer: int, text: str) -> None:
 def log_error(options: dict[int, int], text: str) -> None:
     """Puts a message into the error log that the JIT's `options` name, if any."""
     _log(options, _ERROR, text)
-
-
-def load_failure(e: LoadError) -> DriverError:
-    """What a cubin that the simulator does not load is answered with."""
-    return DriverError("INVALID_IMAGE", str(e))

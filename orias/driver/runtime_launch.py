@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 from orias.driver import calls_launch, calls_module
 from orias.driver.driver_registry import call, get32, get_string, put32, put64, u
-from orias.driver.driver_state import Driver, Function, Module
+from orias.driver.driver_state import Driver
+from orias.driver.modules import Function, Module
 from orias.driver.results import DriverError
 from orias.driver.runtime_calls import (
     INVALID_CONFIGURATION,
@@ -324,7 +325,7 @@ def library_unload(d: Driver, library: int) -> None:
 @call("cudaLibraryGetKernel", needs="runtime")
 def library_kernel(d: Driver, place: int, library: int, text: int) -> None:
     """A kernel by name."""
-    calls_module.get_function(d, place, library, text)
+    calls_module.get_kernel(d, place, library, text)
 
 
 @call("cudaLibraryGetGlobal", "cudaLibraryGetManaged", needs="runtime")

@@ -7,17 +7,21 @@ import os
 from typing import Final, NamedTuple
 
 from orias.driver.host_memory import MAPPED, HostArena, enough_memory
+from orias.driver.locations import DEVICE, HOST, NODE
 from orias.driver.results import DriverError
 
 GRANULARITY: Final = 2 << 20
 """Sizes, addresses and offsets are multiples of this, as on devices."""
+_NAME: Final = "orias memory "
+"""What the names of files begin with; the properties follow."""
 
 
 class Physical:
-    """Physical memory; ``properties``: CUmemAllocationProp."""
+    """Physical memory; ``place``: where it is (CUmemLocationType); ``properties``: CUmemAllocationProp."""
 
-    def __init__(self, size: int, file: int, properties: bytes) -> None:
+    def __init__(self, size: int, file: int, place: int, properties: bytes) -> None:
         self.size: Final = size
+        self.place: Final = place
         self.file: Final = file
         self.properties: Final = properties
         self.references = 1
@@ -42,6 +46,8 @@ class VirtualMemory:
         self._mappings: Final[dict[int, Mapping]] = {}
         self._access: Final[dict[int, int]] = {}
         """CUmemAccess_flags by first address of a mapping, where the device has access."""
+        self._host_access: Final[dict[int, int]] = {}
+        """The same of the host; it is told when asked, but the host is not kept from any memory."""
 
     def reserve(self, arena: HostArena, size: int, align: int) -> int:
         """Reserves addresses; returns the first."""
@@ -59,27 +65,33 @@ class VirtualMemory:
             raise DriverError("INVALID_VALUE", "not a whole reservation, or memory is mapped in it")
         del self._reserved[address]
 
-    def create(self, arena: HostArena, size: int, properties: bytes) -> Physical:
+    def create(self, arena: HostArena, size: int, place: int, properties: bytes) -> Physical:
         """New physical memory."""
         _check_multiples(size)
         if not size:
             raise DriverError("INVALID_VALUE", "0 bytes")
         with enough_memory():
-            arena.take(size)
-            file = os.memfd_create("device memory")
+            if place == DEVICE:
+                arena.take(size)
+            # Who gets the descriptor knows the properties by the name.
+            file = os.memfd_create(_NAME + properties.hex())
             os.ftruncate(file, size)
-        return Physical(size, file, properties)
+        return Physical(size, file, place, properties)
 
-    def adopt(self, arena: HostArena, descriptor: int, properties: bytes) -> Physical:
+    def adopt(self, arena: HostArena, descriptor: int) -> Physical:
         """Physical memory that this process or another one made, by the descriptor of its file."""
         try:
+            name = os.readlink(f"/proc/self/fd/{descriptor}").partition(_NAME)[2].split()[0]
+            properties = bytes.fromhex(name)
             file = os.dup(descriptor)
-        except OSError as e:
-            raise DriverError("INVALID_VALUE", str(e)) from None
+        except (OSError, IndexError, ValueError) as e:
+            raise DriverError("INVALID_VALUE", f"descriptor {descriptor} is no memory: {e}") from None
+        place = int.from_bytes(properties[8:12], "little")
         size = os.fstat(file).st_size
         with enough_memory():
-            arena.take(size)
-        return Physical(size, file, properties)
+            if place == DEVICE:
+                arena.take(size)
+        return Physical(size, file, place, properties)
 
     def map(self, arena: HostArena, address: int, size: int, offset: int, physical: Physical, handle: int) -> None:
         """Puts physical memory at reserved addresses."""
@@ -99,6 +111,7 @@ class VirtualMemory:
         """Takes whole mappings away."""
         for a in self._whole(address, size):
             self.allow(arena, a, self._mappings[a].size, 0)
+            self._host_access.pop(a, None)
             mapping = self._mappings.pop(a)
             arena.map_file(a, mapping.size, -1, 0)
             mapping.physical.maps -= 1
@@ -115,10 +128,24 @@ class VirtualMemory:
             if flags:
                 self._access[a] = flags
 
-    def at(self, address: int) -> tuple[Mapping, int]:
-        """The mapping that holds an address, and the access to it (CUmemAccess_flags)."""
+    def allow_host(self, address: int, size: int, flags: int, place: int) -> None:
+        """Gives the host access to whole mappings of its memory, or takes it; `place`: itself, or a node."""
+        found = self._whole(address, size)
+        if any(self._mappings[a].physical.place not in {HOST: (HOST, NODE), NODE: (NODE,)}[place] for a in found):
+            raise DriverError("INVALID_VALUE", "the memory is elsewhere")
+        self._host_access.update(dict.fromkeys(found, flags))
+
+    def at(self, address: int) -> Mapping:
+        """The mapping that holds an address."""
+        return self._mappings[self._first(address)]
+
+    def access(self, address: int, place: int) -> int:
+        """The access (CUmemAccess_flags) to the memory at an address, of the device or the host."""
+        return (self._access if place == DEVICE else self._host_access).get(self._first(address), 0)
+
+    def _first(self, address: int) -> int:
         for a in self._within(address, 1):
-            return self._mappings[a], self._access.get(a, 0)
+            return a
         raise DriverError("INVALID_VALUE", "nothing is mapped there")
 
     def released(self, arena: HostArena, physical: Physical) -> bool:
@@ -130,7 +157,8 @@ class VirtualMemory:
     def _end(self, arena: HostArena, physical: Physical) -> None:
         if physical.references <= 0 and not physical.maps:
             os.close(physical.file)
-            arena.used -= physical.size
+            if physical.place == DEVICE:
+                arena.used -= physical.size
 
     def _within(self, address: int, size: int) -> list[int]:
         """First addresses of the mappings that have bytes of a range."""

@@ -30,7 +30,7 @@ from orias.explore.lane_values import (
     shifted_right,
     worst,
 )
-from orias.isa.op import F_READ, F_SAME, F_SPECIAL, F_VARYING
+from orias.isa.op import F_SAME, F_SPECIAL, F_VARYING
 from orias.isa.operand import (
     INV,
     K_CONST,
@@ -149,7 +149,7 @@ class LaneFlow:
         if base in ("LDC", "LDCU"):
             value = UNIFORM if _same(src) else worst(DATA, *src)
             return (_POINTER if value == UNIFORM and "64" in mods else value), value
-        if op.flags & F_READ:
+        if op.loads():
             value = UNIFORM if _same(src) else DATA
             return value, value
         value = _computed(base, mods, d.src, src)

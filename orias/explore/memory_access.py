@@ -35,7 +35,7 @@ TURNS: Final = "bank turns"
 def access(n: Node, addresses: list[Lanes]) -> Json | None:
     """The access of an instruction; None for other instructions and for one that never runs."""
     op = n.d.op
-    if not op.flags & (F_READ | F_WRITE | F_ATOMIC) or not op.space or n.guard == PT | INV:
+    if not (op.loads() or op.flags & (F_WRITE | F_ATOMIC)) or not op.space or n.guard == PT | INV:
         return None
     both = op.flags & (F_READ | F_WRITE)
     if op.flags & F_ATOMIC:

@@ -238,6 +238,10 @@ class Op:
         """True if the modifier is present."""
         return mod in self.mods
 
+    def loads(self) -> bool:
+        """True if it reads memory at an address, whether stores can change it (F_READ) or nobody writes it (``ld.global.nc``)."""
+        return self.flags & F_READ != 0 or self.flags & (F_SIZED | F_WRITE) == F_SIZED
+
 
 def _parts(name: str) -> OpParts:
     """What the table says of an operation."""

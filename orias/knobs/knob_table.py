@@ -91,7 +91,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("ReassociateTerms", 6, 1, 32, "terms", "OriReassociateAndCommon", "Terms of a sum up to which it is ordered anew."),
     Knob("ReassociateHolders", 16, 0, 1_024, "values", "OriReassociateAndCommon", "Values with a wanted sum that are looked at."),
     Knob("TensorAddressDepth", 64, 1, 1_024, "additions", "OriReassociateAndCommon", "Additions that are followed to find the base of an address in tensor memory."),
-    Knob("LoadAheadDistance", 64, 0, 10_000, "instructions", "OriDoPredication", "Instructions over which loads go to an earlier block that runs as often."),
+    Knob("LoadAheadDistance", 96, 0, 10_000, "instructions", "OriDoPredication", "Instructions over which loads go to an earlier block that runs as often."),
     Knob("LoadAheadLimit", 12, 0, 1_000, "loads", "OriDoPredication", "Loads that go to one block."),
     Knob("VectorizationDistance", 96, 0, 10_000, "instructions", "LateExpansion", "Distance of the first and the last of accesses that become one."),
     Knob("PredicationInstLimit", 8, 0, 256, "instructions", "OriDoPredication", "Size of an arm of a branch up to which it is executed under a predicate."),

@@ -7,7 +7,7 @@ from orias.isa.operand import K_R, RZ, Opnd, has_modifiers, in_file, is_imm, is_
 from orias.ori.ir import Func, Inst
 
 _SIZES: Final[dict[str, int]] = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_HINTS: Final = frozenset(("E", "U", "EF", "EL", "NA", "EU", "LU", "LTC64B", "LTC128B", "LTC256B"))
+_HINTS: Final = frozenset(("E", "U", "EF", "EL", "NA", "EU", "LU", "LTC64B", "LTC128B", "LTC256B", "CONSTANT"))
 """Modifiers that change neither size nor order of an access."""
 _WORD: Final = 4
 
@@ -22,17 +22,17 @@ def _is_plain(o: Op) -> bool:
 def may_fault(inst: Inst) -> bool:
     """True for an access at an address, with a handle, or at a place of a constant bank, that may be legal only where the program has it.
 
-    Loads of memory that nobody writes (``ld.global.nc``) and texture fetches are among them, though they have no ``F_READ``.
+    Texture fetches are among them, though they are no loads.
     """
     flags = inst.op.flags
-    return flags & (F_READ | F_WRITE | F_SIZED | F_DISTANT) != 0 or (
-        flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src)
-    )
+    if flags & (F_WRITE | F_DISTANT) or inst.op.loads():
+        return True
+    return flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src)
 
 
 def is_load(inst: Inst) -> bool:
-    """True for a weak load of up to four words of memory that stores can change."""
-    return inst.op.flags & F_READ != 0 and _is_plain(inst.op) and len(inst.dst) == 1 and len(inst.src) == 4
+    """True for a weak load of up to four words."""
+    return inst.op.loads() and _is_plain(inst.op) and len(inst.dst) == 1 and len(inst.src) == 4
 
 
 def is_store(inst: Inst) -> bool:

@@ -1,13 +1,16 @@
 """LateExpansion: 64-bit pseudo operations become operations on words (phases 63, 90, 93, 109).
 
 The sequences are those that ptxas 13.0.88 emits (seen on sm_80 and sm_90): add and subtract through a carry
-predicate, ``IMAD.WIDE.U32`` for products, ``SHF`` pairs for shifts, ``ISETP`` with ``.EX`` for compares.
+predicate, ``IMAD.WIDE.U32`` for products and what is added to them, ``SHF`` pairs for shifts, ``ISETP`` with ``.EX`` for compares.
 """
 
+from typing import Final
+
 from orias.diag import Unsupported
-from orias.isa.op import F_WIDE
+from orias.isa.op import F_WIDE, op
 from orias.isa.operand import (
     INV,
+    K_CONST,
     K_NONE,
     K_P,
     K_R,
@@ -19,17 +22,27 @@ from orias.isa.operand import (
     imm,
     imm64,
     imm_value,
+    in_file,
+    is_bare,
     is_imm,
+    is_vreg,
     is_zero_reg,
+    vreg,
     with_word_lane,
 )
 from orias.ori.builder import Builder
-from orias.ori.ir import Func, Inst
+from orias.ori.ir import Block, Func, Inst
+
+_PRODUCT: Final = op("imul64")
+_SUM: Final = op("iadd64")
+_LOW_PRODUCTS: Final = frozenset((op("IMAD.WIDE.U32"), op("IMAD.HI.U32")))
 
 
 def expand_wide(fn: Func) -> None:
     """Expand every 64-bit pseudo operation of the function."""
     fn.expanded = True
+    products = _added_products(fn)
+    taken = {product.uid for product, _ in products.values()}
     for block in fn.blocks:
         old = block.insts
         block.insts = []
@@ -37,21 +50,64 @@ def expand_wide(fn: Func) -> None:
         for inst in old:
             if not inst.op.flags & F_WIDE:
                 block.insts.append(inst)
+            elif inst.uid not in taken:
+                b.loc = inst.loc
+                _expand(b, inst, products.get(inst.uid))
+
+
+def _added_products(fn: Func) -> dict[int, tuple[Inst, Opnd]]:
+    """By sum (uid): a product of the same block that nothing else reads, and the other addend, which the wide multiplication takes.
+
+    Not where the function has the wide product of the low words already, for their upper half: that serves for both.
+    """
+    made: dict[int, tuple[Inst, Block]] = {}
+    for block in fn.blocks:
+        for inst in block.insts:
+            if inst.op is _PRODUCT and inst.guard == PT:
+                made[vreg(inst.dst[0])] = inst, block
+    out: dict[int, tuple[Inst, Opnd]] = {}
+    if not made:
+        return out
+    uses = dict.fromkeys(made, 0)
+    known: set[tuple[Opnd, Opnd]] = set()
+    for inst in fn.insts():
+        if inst.op in _LOW_PRODUCTS:
+            known.update([(inst.src[0], inst.src[1]), (inst.src[1], inst.src[0])])
+        for o in inst.uses():
+            if is_vreg(o) and vreg(o) in uses:
+                uses[vreg(o)] += 1
+    for block in fn.blocks:
+        for inst in block.insts:
+            if inst.op is not _SUM or len(inst.src) > 2 or len(inst.dst) > 1:
                 continue
-            b.loc = inst.loc
-            _expand(b, inst)
+            for o, addend in (inst.src, inst.src[::-1]):
+                if is_vreg(o) and is_bare(o) and uses.get(vreg(o), 0) == 1 and _may_be_added(fn, addend):
+                    product, home = made[vreg(o)]
+                    if home is block and (word(product.src[0], 0), word(product.src[1], 0)) not in known:
+                        out[inst.uid] = product, addend
+                        break
+    return out
 
 
-def _expand(b: Builder, inst: Inst) -> None:
+def _may_be_added(fn: Func, o: Opnd) -> bool:
+    """True for an addend of 64 bits that a wide multiplication takes as it is."""
+    return in_file(o, K_CONST) or (is_vreg(o) and is_bare(o) and in_file(o, K_R) and fn.width(o) == 2)
+
+
+def _expand(b: Builder, inst: Inst, added: tuple[Inst, Opnd] | None) -> None:
+    """Expand an operation; `added`: of a sum, the product that it computes too, and what is added to that."""
     base = inst.op.base
     if base == "isetp64":
         _compare(b, inst)
         return
     s = inst.src
-    if base == "iadd64":
+    if added is not None:
+        product, addend = added
+        parts = _multiply(b, product.src[0], product.src[1], addend)
+    elif base == "iadd64":
         parts = _add(b, inst)
     elif base == "imul64":
-        parts = _multiply(b, s[0], s[1])
+        parts = _multiply(b, s[0], s[1], RZ)
     elif base == "shl64":
         parts = _shift_left(b, s[0], s[1])
     elif base == "shr64":
@@ -108,8 +164,8 @@ def _add(b: Builder, inst: Inst) -> tuple[Opnd, Opnd]:
     return low, high
 
 
-def _multiply(b: Builder, x: Opnd, y: Opnd) -> tuple[Opnd, Opnd]:
-    wide = b.r("IMAD.WIDE.U32", word(x, 0), word(y, 0), RZ, width=2)
+def _multiply(b: Builder, x: Opnd, y: Opnd, addend: Opnd) -> tuple[Opnd, Opnd]:
+    wide = b.r("IMAD.WIDE.U32", word(x, 0), word(y, 0), addend, width=2)
     cross = b.r("IMAD", word(x, 1), word(y, 0), RZ)
     cross = b.r("IMAD", word(x, 0), word(y, 1), cross)
     return word(wide, 0), b.r("IADD3", word(wide, 1), cross, RZ)

@@ -6,7 +6,7 @@ scheduler sees to that; here there are several blocks.
 
 from typing import Final
 
-from orias.isa.op import F_CALL, F_CONVERGENT, F_DISTANT, F_FENCE, F_PINNED, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
+from orias.isa.op import F_CALL, F_CONVERGENT, F_DISTANT, F_FENCE, F_PINNED, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import PT, is_physical, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.access_size import is_load
@@ -56,7 +56,7 @@ def _gather(fn: Func, chain: list[Follower]) -> bool:
 
 def _is_distant(inst: Inst) -> bool:
     """True for what reads memory that may be far."""
-    return inst.op.flags & F_DISTANT != 0 and inst.op.flags & F_READ != 0
+    return inst.op.flags & F_DISTANT != 0 and inst.op.loads()
 
 
 def load_ahead(fn: Func, blocks: list[Block], always: list[Block], most: int) -> None:
@@ -107,7 +107,7 @@ def _may_move(inst: Inst, late: set[int]) -> bool:
     """True for a computation or a plain load of what is known in the first block."""
     if inst.op is OP_PHI or inst.op.flags & _STAYS or inst.guard != PT or not portable(inst):
         return False
-    if inst.op.flags & F_READ and not is_load(inst):
+    if inst.op.loads() and not is_load(inst):
         return False
     return not any(is_physical(d) for d in inst.dst) and not any(is_vreg(s) and vreg(s) in late for s in inst.uses())
 

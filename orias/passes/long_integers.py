@@ -31,8 +31,11 @@ from orias.isa.operand import (
     has_flags,
     has_lane,
     imm,
+    imm64,
+    imm_signed,
     imm_value,
     in_place_of,
+    is_bare,
     is_imm,
     is_vreg,
     kind_of,
@@ -65,7 +68,19 @@ def fuse_words(fn: Func) -> None:
 
 @final
 class _Fuser:
-    __slots__ = ("fn", "fused", "joined", "kept", "low_word", "made", "selects", "values", "word_of")
+    __slots__ = (
+        "fn",
+        "fused",
+        "joined",
+        "kept",
+        "low_word",
+        "made",
+        "pending",
+        "selects",
+        "signs",
+        "values",
+        "word_of",
+    )
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -84,6 +99,10 @@ class _Fuser:
         """The uids of instructions that are no longer needed."""
         self.joined: dict[int, bool] = {}
         """Pairs made of two words: True if the high one is a zero."""
+        self.signs: dict[int, Opnd] = {}
+        """Register of a selection of 0 or -1 that is both words of a value -> the pair that it becomes where that is read."""
+        self.pending: dict[int, Inst] = {}
+        """Register of such a pair that is not made yet -> the selection."""
 
     def run(self) -> None:
         for inst in self.fn.insts():
@@ -183,18 +202,47 @@ class _Fuser:
 
     def _value(self, low: Opnd, high: Opnd) -> Opnd:
         """The 64-bit operand whose words these are, without flags; NONE if there is none."""
-        if is_imm(low) and is_imm(high):
-            number = imm_value(low) & 0xFFFFFFFF
-            fits = imm_value(high) & 0xFFFFFFFF == (0xFFFFFFFF if number >> 31 else 0)
-            return imm(number) if fits else K_NONE
         if low == high and low in (RZ, URZ):
             return low
+        number, upper = _number(low), _number(high)
+        if number >= 0 and upper >= 0:
+            return imm(number) if upper == (0xFFFFFFFF if number >> 31 else 0) else K_NONE
+        if low == high:
+            return self._sign(low)
         if high in (RZ, imm(0)) and is_vreg(low) and self.joined.get(vreg(low), False) and lane_of(low) == word_lane(0):
             return with_lane(low, 0)
         if not is_vreg(low) or not is_vreg(high):
             return K_NONE
         a, b = self._part(low), self._part(high)
         return a[0] if a[0] != K_NONE and a[0] == b[0] and a[1] == 0 and b[1] == 1 else K_NONE
+
+    def _sign(self, o: Opnd) -> Opnd:
+        """The pair that a selection of 0 or -1 becomes where both words of a value are its result; NONE for other registers."""
+        if not is_vreg(o) or not is_bare(o) or vreg(o) in self.kept:
+            return K_NONE
+        word = vreg(o)
+        pair = self.signs.get(word, K_NONE)
+        if word in self.word_of:
+            return pair if self.word_of[word][0] == pair else K_NONE
+        if pair == K_NONE:
+            d = self.values.definition(o)
+            if d is None or d.guard != PT or d.op.name not in ("SEL", "USEL"):
+                return K_NONE
+            if d.src[0] not in (RZ, URZ) or _number(d.src[1]) != 0xFFFFFFFF:
+                return K_NONE
+            pair = self.signs[word] = self.fn.new_vreg(kind_of(o), 2)
+            self.pending[vreg(pair)] = d
+        return pair
+
+    def _make_signs(self, src: list[Opnd]) -> None:
+        """Make pairs of the selections of which sources are to be."""
+        for o in src:
+            d = self.pending.pop(vreg(o), None) if is_vreg(o) else None
+            if d is not None:
+                word = vreg(d.dst[0])
+                pair = self.signs[word]
+                self.word_of[word] = pair, 0
+                d.op, d.dst, d.src[1] = (_SELECT if d.op.base == "SEL" else _SELECT_UNIFORM), [pair], imm64(-1)
 
     def _part(self, o: Opnd) -> tuple[Opnd, int]:
         """(64-bit register, number of the word) that an operand is a word of; NONE if it is none."""
@@ -235,7 +283,9 @@ class _Fuser:
         if K_NONE in addends:
             return
         if high.op.base == "UIADD3":
-            if all(kind_of(o) == K_UR for o in addends):
+            if kind_of(addends[0]) != K_UR:
+                addends.reverse()
+            if kind_of(addends[0]) == K_UR and (kind_of(addends[1]) == K_UR or is_imm(addends[1])):
                 self._replace(low, high, _ADD_UNIFORM, [*addends, URZ])
             return
         if kind_of(addends[0]) != K_R:
@@ -263,6 +313,7 @@ class _Fuser:
             return
         high.op = op(f"{base}.{compare}.{'U64' if unsigned else 'S64'}.{mods[-2]}")
         high.src = [x, y, s[2]]
+        self._make_signs(high.src)
         self.fused.add(low.uid)
 
     def _select(self, inst: Inst) -> None:
@@ -280,8 +331,10 @@ class _Fuser:
         extreme = self._extreme(value[0], value[1], p)
         if extreme is not None:
             self._replace(low, inst, extreme[0], [*value, extreme[1], NOT_PT if file == K_R else NOT_UPT])
-        elif not is_imm(value[1]):
-            self._replace(low, inst, _SELECT if file == K_R else _SELECT_UNIFORM, [*value, p])
+        elif not is_imm(value[1]) or value[0] not in (RZ, URZ):
+            # Immediates of these have 64 bits.
+            y = imm64(imm_signed(value[1])) if is_imm(value[1]) else value[1]
+            self._replace(low, inst, _SELECT if file == K_R else _SELECT_UNIFORM, [value[0], y, p])
 
     def _select_of_low(self, high: Inst) -> Inst | None:
         """The select of the low words that goes with one of high words."""
@@ -337,6 +390,7 @@ class _Fuser:
         self.word_of[vreg(high.dst[0])] = d, 1
         none = {"IMNMX": [PT, PT], "UIMNMX": [UPT, UPT]}.get(operation.base, [])
         low.op, low.dst, low.src = operation, [d, *none], src
+        self._make_signs(src)
         self.fused.add(high.uid)
 
     def _rename(self, inst: Inst) -> None:
@@ -360,3 +414,10 @@ class _Fuser:
             self.fused.add(made.uid)
         else:
             pack.op, pack.src = OP_COPY, [low[0]]
+
+
+def _number(o: Opnd) -> int:
+    """The word that an immediate or a zero register stands for; -1 for others."""
+    if o in (RZ, URZ):
+        return 0
+    return imm_value(o) & 0xFFFFFFFF if is_imm(o) and is_bare(o) else -1

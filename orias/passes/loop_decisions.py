@@ -9,7 +9,7 @@ from orias.ori.decisions import NOT_UNROLLED, UNROLLED, Decision
 from orias.ori.ir import Func
 from orias.passes.licm import line_of
 from orias.passes.loop_bodies import Body, find_bodies, obstacle, size_of_body
-from orias.passes.partial_unroll import find_counter, fits, pays_apart
+from orias.passes.partial_unroll import find_counter, least_copies, pays_apart
 
 
 def note_loops(fn: Func, first_new: int) -> None:
@@ -42,7 +42,7 @@ def _reason(fn: Func, loop: Loop, has_inner: bool, body: Body | None) -> str:
     together = obstacle(body, True)
     if together is not None:
         return f"the loop stays: its body has {together.op.base}, which must not be copied"
-    if not fits(body, fn.knobs):
+    if not least_copies(body, fn.knobs):
         times, limit = fn.knobs.unroll_unknown_count, fn.knobs.unroll_unknown_inst_limit
         return f"the loop stays: its body has {size_of_body(body)} instructions, and {times} copies may have {limit} in all"
     if divergence(fn).branches[body.latch.id] and not pays_apart(body, fn.knobs):

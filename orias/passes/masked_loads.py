@@ -4,7 +4,6 @@ A guarded load of more than one word, and a guarded copy of each word that keeps
 holds the old values already; zeros, the usual ones, are made two at a time.
 """
 
-from orias.isa.op import F_READ
 from orias.isa.operand import (
     K_NONE,
     K_R,
@@ -28,7 +27,7 @@ def keep_old_words(fn: Func) -> bool:
     loads: list[tuple[Block, Inst]] = []
     for b in fn.blocks:
         for inst in b.insts:
-            if inst.guard != PT and inst.old == K_NONE and inst.op.flags & F_READ and len(inst.dst) == 1:
+            if inst.guard != PT and inst.old == K_NONE and inst.op.loads() and len(inst.dst) == 1:
                 d = inst.dst[0]
                 if is_vreg(d) and in_file(d, K_R) and fn.width(d) > 1:
                     loads.append((b, inst))

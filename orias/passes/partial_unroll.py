@@ -8,6 +8,8 @@ Design and Implementation, 17.4.3).  ptxas 13.0.88 does the same, also where thr
 With the counter x, its step c and the test ``x < b``, the copy tests ``x < b - (n - 1) * c``; it is skipped where
 that difference wraps around.
 
+Where so many iterations are too long, half as many run between tests, if they load and nothing keeps the loads of several apart.
+
 Where iterations load, half as many follow the copy once, if so many are left, so that fewer of the rest wait one after another.
 """
 
@@ -101,7 +103,7 @@ def unroll_partly(fn: Func) -> bool:
     found: list[tuple[Body, _Counter]] = []
     for body in find_bodies(fn, forest):
         counter = find_counter(body)
-        if counter is not None and fits(body, fn.knobs) and copies_well(body, True):
+        if counter is not None and least_copies(body, fn.knobs) and copies_well(body, True):
             found.append((body, counter))
     if not found:
         return False
@@ -117,7 +119,7 @@ def unroll_partly(fn: Func) -> bool:
         if sum(i.op.flags & F_DISTANT != 0 for i in body.insts()) <= fn.knobs.unroll_unknown_loads
         and (not facts.branches[body.latch.id] or pays_apart(body, fn.knobs))
         and (c.step != 0 or (any(is_load(i) for i in body.insts()) and not _stores(body)))
-        and not _few_iterations(defs, body, c, fn.knobs.unroll_unknown_count)
+        and not _few_iterations(defs, body, c, least_copies(body, fn.knobs))
     ]
     if not chosen:
         return False
@@ -151,14 +153,21 @@ def unroll_partly(fn: Func) -> bool:
 # --- what to unroll
 
 
-def fits(body: Body, knobs: Knobs) -> bool:
-    """True if so many iterations of the body as the copy runs are small enough."""
-    return size_of_body(body) * knobs.unroll_unknown_count <= knobs.unroll_unknown_inst_limit
+def least_copies(body: Body, knobs: Knobs) -> int:
+    """Iterations that a copy of the loop runs; half of them if more are too long and there are loads that come together; 0 if all are too long."""
+    size, most = size_of_body(body), knobs.unroll_unknown_inst_limit
+    count = knobs.unroll_unknown_count
+    if size * count <= most:
+        return count
+    half = count // 2
+    return (
+        half if half > 1 and size * half <= most and any(is_load(i) for i in body.insts()) and not _stores(body) else 0
+    )
 
 
 def _copies(body: Body, counter: _Counter, knobs: Knobs) -> int:
     """Iterations of the copy: of a loop with loads and a known number of iterations as many as leave no rest, if they are small enough."""
-    least = knobs.unroll_unknown_count
+    least = least_copies(body, knobs)
     if any(is_load(i) for i in body.insts()):
         most = min(knobs.unroll_known_count, knobs.unroll_unknown_inst_limit // size_of_body(body))
         for count in range(most, least, -1):

@@ -1,6 +1,6 @@
 """OriDoPredication: short conditional arms become guarded instructions; arms that only leave become guarded exits.
 
-Limits as measured (``docs/facts/optimizer.md``): 8 instructions an arm, 20 with a global load, arms judged one by
+Limits as measured (``docs/facts/optimizer.md``): 8 instructions an arm, 20 with a load that may be of global memory, arms judged one by
 one; never with atomics, warp operations, barriers or calls, but with arrivals at a barrier in memory (as ptxas's code for sm_90 shows),
 and with operations that run once a warp (:mod:`orias.passes.once_a_warp`).
 """
@@ -20,6 +20,7 @@ from orias.isa.op import (
     F_TERM,
     F_TEXTURE,
     F_WRITE,
+    GLOBAL,
     op,
 )
 from orias.isa.operand import INV, K_IMM, K_NONE, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
@@ -106,7 +107,9 @@ def _predicable(inst: Inst) -> bool:
         # It only keeps the compiler from moving memory operations, and does so from any place.
         return True
     flags = inst.op.flags
-    if flags & _NEVER or inst.op is OP_PHI or inst.guard != PT:
+    if flags & _NEVER or inst.op is OP_PHI:
+        return False
+    if inst.guard != PT and (_needs_guard(inst) or not in_file(inst.guard, K_P)):
         return False
     if flags & _ATOMIC == _ATOMIC and not _is_arrival(inst):
         return False
@@ -134,7 +137,7 @@ def _short(fn: Func, b: Block, arm: Block, once: OnceAWarp) -> bool:
     waits = once.needed(b, arm)
     if not all(_predicable(i) or (waits and once.takes(i)) for i in arm.insts):
         return False
-    loads = waits or any(i.op.base == "LDG" for i in arm.insts)
+    loads = waits or any(i.op.loads() and i.op.space & GLOBAL for i in arm.insts)
     limit = fn.knobs.predication_load_inst_limit if loads else fn.knobs.predication_inst_limit
     return _cost(arm) <= limit
 
@@ -161,9 +164,13 @@ def note_long(fn: Func, t: Inst, arms: tuple[Block, ...]) -> None:
         fn.decisions.append(Decision(NOT_PREDICATED, t.loc, f"the branch stays: {why}", numbers))
 
 
+def _needs_guard(inst: Inst) -> bool:
+    """True for what touches memory or has effects; plain arithmetic may run either way, also that under a guard of its own."""
+    return (may_fault(inst) or inst.op.flags & F_SIDE != 0) and inst.op.base != "fence"
+
+
 def _guard(inst: Inst, guard: Opnd) -> None:
-    """Guard what touches memory or has effects; plain arithmetic may run either way."""
-    if (may_fault(inst) or inst.op.flags & F_SIDE) and inst.op.base != "fence":
+    if _needs_guard(inst):
         inst.guard = guard
 
 

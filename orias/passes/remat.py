@@ -9,7 +9,7 @@ from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
 from orias.analysis.liveness import Liveness, WordCounts, def_mask, liveness, reg_bit, use_mask
-from orias.isa.op import F_CALL, F_CONSTMEM, F_CONVERGENT, F_FENCE, F_PSEUDO, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
+from orias.isa.op import F_CALL, F_CONSTMEM, F_CONVERGENT, F_FENCE, F_PSEUDO, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import (
     K_CONST,
     K_IMM,
@@ -31,7 +31,7 @@ from orias.passes.simplify import portable
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import FREE_WORDS
 
-_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
+_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
 
 
 def relieve_peaks(fn: Func) -> bool:
@@ -458,6 +458,6 @@ def pure(inst: Inst) -> bool:
     if inst.guard != PT or len(inst.dst) != 1 or not in_file(inst.dst[0], K_R):
         return False
     op = inst.op
-    if op.flags & (_STAY | F_SPECIAL | F_CONSTMEM) or (op.flags & F_PSEUDO and op is not OP_COPY):
+    if op.flags & (_STAY | F_SPECIAL | F_CONSTMEM) or op.loads() or (op.flags & F_PSEUDO and op is not OP_COPY):
         return False
     return portable(inst)

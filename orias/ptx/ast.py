@@ -152,6 +152,10 @@ class Label:
         self.proto: Function | None = None
         self.functions: list[Function] | None = None
 
+    def is_list(self) -> bool:
+        """Whether it names a list or a prototype, not a place in the code."""
+        return self.targets is not None or self.proto is not None or self.functions is not None
+
 
 @final
 class Sig:

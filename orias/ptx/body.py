@@ -229,12 +229,12 @@ class BodyReader:
         for use in scope.uses:
             label = scope.labels.get(use.name)
             if label is not None:
-                if label.targets is not None or label.proto is not None:
+                if label.is_list():
                     state.fatal(f"Label expected for forward reference of '{use.name}'", use.line)
                 if use.operand is not None:
                     use.operand.label = label
                 if use.targets is not None:
-                    use.targets.append(label)
+                    use.targets[use.number] = label
             elif outer is not None:
                 outer.uses.append(use)
             else:

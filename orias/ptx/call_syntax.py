@@ -91,7 +91,7 @@ def _find_targets(state: State, instr: Instr, name: str, bare: bool, wrong: list
     ``wrong``: the messages on the callee, told if the prototype has a meaning.
     """
     line = instr.line
-    label = next((s.labels[name] for s in reversed(state.scopes) if name in s.labels), None)
+    label = state.label(name)
     found = None if label is not None else state.lookup(name)
     unknown = label is None and found is None
     if unknown:
@@ -164,10 +164,7 @@ def target_list(state: State, name: str) -> Operand:
     result = Operand(O_LABEL)
     result.name = name
     result.key = "l"
-    for scope in reversed(state.scopes):
-        result.label = scope.labels.get(name)
-        if result.label is not None:
-            break
+    result.label = state.label(name)
     return result
 
 
@@ -187,6 +184,32 @@ _WORDS = ("b32", "s32", "u32")
 LISTS = (".branchtargets", ".calltargets", ".callprototype")
 
 
+def _branch_targets(state: State, label: Label) -> None:
+    """Reads the names of a list of branch targets; the list's own name is the place where it stands."""
+    function = state.function
+    assert function is not None and function.body is not None
+    targets: list[Label] = []
+    own: Label | None = None
+    while True:
+        at = state.lex.line
+        target = state.ident()
+        known = state.label(target)
+        if state.lookup(target) is not None or (known is not None and known is not label and known.is_list()):
+            state.error("Illegal branch target, label expected", at)
+        elif known is label:
+            if own is None:
+                own = Label(label.name, len(function.labels), at)
+                function.labels.append(own)
+                function.body.append(own)
+            targets.append(own)
+        else:
+            state.scopes[-1].uses.append(LabelUse(target, None, targets, at))
+            targets.append(label)  # stands for the one that is found when the scope closes
+        if not state.take(","):
+            break
+    label.targets = targets
+
+
 def labelled_list(state: State, label: Label, name: str, line: int) -> None:
     """Reads the list or prototype of a label: ``.branchtargets``, ``.calltargets`` or ``.callprototype``."""
     lex = state.lex
@@ -194,16 +217,7 @@ def labelled_list(state: State, label: Label, name: str, line: int) -> None:
     state.gate(word[1:], lex.line)
     lex.next()
     if word == ".branchtargets":
-        label.targets = []
-        while True:
-            at = lex.line
-            target = state.ident()
-            if state.lookup(target) is None:
-                state.scopes[-1].uses.append(LabelUse(target, None, label.targets, at))
-            else:
-                state.error("Illegal branch target, label expected", at)
-            if not state.take(","):
-                break
+        _branch_targets(state, label)
     elif word == ".calltargets":
         label.functions = []
         names: list[tuple[str, int]] = []

@@ -23,11 +23,11 @@ slots                 every filled slot of the Sig with its word: ``scope``, ``o
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_IMM, O_PAIR, O_REG, O_SINK, TYPE_BITS, Operand
+from orias.ptx.ast import O_ADDR, O_IMM, O_PAIR, O_REG, O_SINK, O_VEC, TYPE_BITS, Operand
 from orias.ptx.gates import Place
 
 _TYPES: Final = ("t0", "t1", "t2", "t3", "t4", "t5")
-_KINDS: Final[dict[int, str]] = {O_IMM: "imm", O_SINK: "sink", O_PAIR: "pair"}
+_KINDS: Final[dict[int, str]] = {O_IMM: "imm", O_SINK: "sink", O_PAIR: "pair", O_VEC: "vector"}
 _MASK: Final = (1 << 64) - 1
 _NUMBERED: Final = ("0", "1", "2", "3", "4", "5", "6", "7")
 

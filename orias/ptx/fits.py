@@ -169,6 +169,8 @@ def _sink(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
 def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     if op.key == "s[" and use.name not in ("mov", "cvta"):
         return False
+    if slot.fixed and type_ == "b64":  # cache policies and handles
+        return False
     if op.key == "s+" or op.key == "s[":
         if result:
             use.needs_result()
@@ -240,16 +242,23 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         fits = one and scalar_fits(slot, op.elems[0], type_, result, use)
         del use.soft[said:]
         return fits
+    if use.name == "clusterlaunchcontrol.query_cancel" and use.types[0] != "pred":
+        return not result and _answer(slot, op, type_, use)
+    if slot.vector and all(e.kind == O_SINK for e in op.elems):
+        use.note("Unable to infer type of vector elements (assuming .b8)")
+        use.note(f"Arguments mismatch for instruction '{use.name}'")
+        return True
+    access = slot.vector and use.name in _ACCESSES
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:
             total += TYPE_BITS.get(elem.var.type, 0)
-            if slot.vector and not register_fits(elem.var.type, type_, True):
+            if access and not register_fits(elem.var.type, type_, True):
                 return False
-            if not slot.vector and type_[0] in "usf" and not _element_fits(elem.var.type, type_):
+            if not access and type_[0] in "usf" and not _element_fits(elem.var.type, type_):
                 return False
         elif elem.kind == O_SINK:
             total += TYPE_BITS.get(type_, 0)
-    if slot.vector:
+    if access:
         if len(op.elems) != 1:
             use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         return True
@@ -257,8 +266,23 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         return _bf16_vector(op, type_, result, use)
     if type_ == "tf32" or (type_[0] == "b" and total != TYPE_BITS.get(type_, 0)):
         return False
-    use.note(f"Vector operand is not allowed for instruction '{use.name}'")
+    if not slot.vector:  # rules say so of the others (forms_memory)
+        use.note(f"Vector operand is not allowed for instruction '{use.name}'")
     return True
+
+
+_ACCESSES: Final = ("ld", "ldu", "st", "st.async")
+"""Instructions that take a vector of one element without ``.v2`` and the like."""
+
+
+def _answer(slot: Slot, op: Operand, type_: str, use: Use) -> bool:
+    """Whether a vector fits the answer whose part is read: one of a single element does; with ``.v4`` ptxas takes four, whose meaning is open."""
+    if not all(scalar_fits(slot, e, type_, False, use) for e in op.elems):
+        return False
+    if "vec" in use.sig.mods:
+        use.wrong_size()
+        return True
+    return len(op.elems) == 1
 
 
 def _bf16_vector(op: Operand, type_: str, result: bool, use: Use) -> bool:

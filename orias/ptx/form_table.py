@@ -162,7 +162,7 @@ GATES: Final = Rules([forms_arith.GATES, forms_memory.GATES, forms_async.GATES, 
 """Gates of combinations of modifiers and types."""
 MODIFIERS: Final = Rules([forms_arith.MODIFIERS, forms_memory.MODIFIERS, forms_async.MODIFIERS, forms_matrix.MODIFIERS])
 """Rules between the modifiers and types of an opcode."""
-OPERANDS: Final = Rules([forms_arith.OPERANDS, forms_async.OPERANDS, forms_matrix.OPERANDS])
+OPERANDS: Final = Rules([forms_arith.OPERANDS, forms_async.OPERANDS, forms_matrix.OPERANDS, forms_memory.OPERANDS])
 """Rules between modifiers and operands."""
 VALUES: Final = Rules([forms_arith.VALUES, forms_memory.VALUES, forms_async.VALUES, forms_matrix.VALUES])
 """Rules on the values of immediate operands."""

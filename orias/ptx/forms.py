@@ -158,6 +158,7 @@ class Forms:
         both = [*checked.late, *rules] if checked.name in RULES_LAST else [*rules, *checked.late]
         self._report([*checked.errors, *both, *after], instr)
         _value_to_address(instr, checked)
+        _without_braces(instr, checked.name)
         odd = _odd_function_address(instr)
         notes = [*checked.notes, ("warning", odd)] if odd else checked.notes
         for severity, note in notes:
@@ -203,6 +204,16 @@ def _value_to_address(instr: Instr, checked: Checked) -> None:
             address.value = op.value
             address.key = "[s]"
             instr.ops[i] = address
+
+
+_OF_ONE: Final = ("mov", "clusterlaunchcontrol.query_cancel")
+"""Instructions that take a vector of one element for a value."""
+
+
+def _without_braces(instr: Instr, name: str) -> None:
+    """Rewrites a vector of one element in place of a value to the element."""
+    if name in _OF_ONE and "vec" not in instr.sig.mods:
+        instr.ops[:] = [op.elems[0] if op.kind == O_VEC and len(op.elems) == 1 else op for op in instr.ops]
 
 
 def note_unknown(state: State, op: Operand, line: int) -> None:

@@ -277,6 +277,7 @@ rnd=rm/rp t0!=ue8m0x2 relu -> Illegal rounding modifier for instruction 'cvt'
 
 OPERANDS: Final[dict[str, str]] = {
     "vadd vsub vabsdiff vmin vmax vshl vshr vset": "op=add/min/max count=3 -> Arguments mismatch for instruction '{n}'",
+    "mov": "!vec a0=vector a1=vector -> Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction",
     "lop3": """
 bool a0!=pair -> Predicate output expected for instruction '{n}'
 !bool a0=pair -> Predicate output not allowed for instruction '{n}'

@@ -88,7 +88,7 @@ FORMS: Final[dict[str, str]] = {
     " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak cta/cluster/gpu/sys sync !aligned ; Fv8.3 N90",
     "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
-    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6!100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6!100",
+    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6!100 | b32.b128 ; DA,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6!100",
     # control flow
     "bra": "- ; L ; uni",
     "brx.idx": "- ; u32,L ; uni ; 6.0/30",

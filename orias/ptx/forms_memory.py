@@ -218,6 +218,23 @@ t0=f16x2 vec!=v2 -> Instruction '{n}.f16x2' requires .v2 type
 }
 """Rules between the modifiers and types of an opcode, measured with thousands of random combinations for three targets."""
 
+OPERANDS: Final[dict[str, str]] = {
+    "atom": """
+!vec a2=vector -> Vector is not expected for argument 2 of instruction '{n}'
+!vec a0=vector -> Vector is not expected for argument 0 of instruction '{n}'
+!vec a2=vector t0!=HALF/f32 -> Vector operand is not allowed for instruction '{n}'
+!vec a0=vector t0!=HALF/f32 -> Vector operand is not allowed for instruction '{n}'
+a3=vector op=cas -> Vector operand is not allowed for instruction '{n}'
+""",
+    "red": """
+!vec a1=vector -> Vector is not expected for argument 1 of instruction '{n}'
+!vec a1=vector t0!=HALF/f32 -> Vector operand is not allowed for instruction '{n}'
+""",
+    "multimem.ld_reduce": "!vec a0=vector -> Vector operand is not allowed for instruction '{n}'",
+    "multimem.red multimem.st": "!vec a1=vector -> Vector operand is not allowed for instruction '{n}'",
+}
+"""Rules between modifiers and operands."""
+
 LAST: Final[dict[str, str]] = {
     "multimem.ld_reduce multimem.red multimem.st": """
 n!=multimem.st !op -> Reduction operation is required for instruction '{n}'

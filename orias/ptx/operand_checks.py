@@ -458,18 +458,29 @@ def _mov_special(op: Operand, type_: str, count: int, use: Use) -> bool:
 
 def _mov_vector(op: Operand, type_: str, use: Use) -> bool:
     """Whether mov can pack a vector into, or unpack it from, one value of the type."""
+    count = len(op.elems)
+    if not use.index and type_[0] in "bp" and any(e.kind == O_IMM for e in op.elems):
+        use.needs_result()
+    if type_ == "pred":
+        use.note("Vector operand is not allowed for instruction 'mov'")
     if type_[0] != "b":
         use.note("Argument vector size mismatch for instruction 'mov'")
         return True
-    if len(op.elems) not in (2, 4):
+    if count not in (1, 2, 4):
         return False
     if all(e.kind == O_SINK for e in op.elems):
         use.note("Unable to infer type of vector elements (assuming .b8)")
         use.note("Arguments mismatch for instruction 'mov'")
         return True
+    if all(e.kind == O_IMM for e in op.elems) and any(e.imm_type == "f64" for e in op.elems):
+        return TYPE_BITS[type_] == 64 * count
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:
-            if TYPE_BITS.get(elem.var.type, 0) * len(op.elems) != TYPE_BITS[type_]:
+            if TYPE_BITS.get(elem.var.type, 0) * count != TYPE_BITS[type_]:
+                return False
+        elif elem.kind == O_SREG and use.index:
+            register, size, _, _ = SPECIAL[elem.name]
+            if TYPE_BITS.get(register, 0) * count != TYPE_BITS[type_] or (size > 1 and not elem.comp):
                 return False
         elif elem.kind not in (O_IMM, O_SINK):
             return False

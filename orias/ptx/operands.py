@@ -463,5 +463,9 @@ def label_operand(state: State, name: str, line: int) -> Operand:
     result = Operand(O_LABEL)
     result.name = name
     result.key = "l"
+    known = state.label(name)
+    if known is not None and known.is_list():
+        state.error("Label expected for argument 0 of instruction 'bra'", line)
+        return result
     state.scopes[-1].uses.append(LabelUse(name, result, None, line))
     return result

@@ -42,14 +42,15 @@ class Range:
 
 @final
 class LabelUse:
-    """The use of a name that can only be a label; resolved when its scope closes."""
+    """The use of a name that can only be a label; resolved when its scope closes.  ``number``: its place in a list of targets."""
 
-    __slots__ = ("line", "name", "operand", "targets")
+    __slots__ = ("line", "name", "number", "operand", "targets")
 
     def __init__(self, name: str, operand: Operand | None, targets: list[Label] | None, line: int) -> None:
         self.name: Final[str] = name
         self.operand: Final[Operand | None] = operand
         self.targets: Final[list[Label] | None] = targets
+        self.number: Final[int] = 0 if targets is None else len(targets)
         self.line: Final[int] = line
 
 
@@ -243,8 +244,19 @@ class State:
         self.register(var)
         return var
 
+    def label(self, name: str) -> Label | None:
+        """The label of this name that stands before, in the innermost scope."""
+        for scope in reversed(self.scopes):
+            found = scope.labels.get(name)
+            if found is not None:
+                return found
+        return None
+
     def unknown(self, name: str, line: int) -> None:
         """Notes an undefined name; it is reported at the end of its function unless it is a label."""
+        known = self.label(name)
+        if known is not None and known.is_list():
+            return
         self.scopes[-1].uses.append(LabelUse(name, None, None, line))
 
     def in_range(self, scope: Scope, name: str) -> bool:

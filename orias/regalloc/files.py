@@ -13,7 +13,7 @@ from orias.target.register_steps import SYSTEM_REGISTERS
 FILES: Final[tuple[int, ...]] = (K_R, K_UR, K_P, K_UP, K_B)
 HIGHEST_R: Final = 252
 """Highest R register that ptxas was observed to use."""
-_HIGHEST_UR: Final = 60
+_LAST_UR_ACROSS_CALLS: Final = 60
 QUAD_PREDICATE: Final = reg(K_P, 6)
 """Reserved, with ``Func.quad_registers``, for texture gradients by quads."""
 
@@ -25,7 +25,10 @@ def usable(fn: Func, file: int) -> int:
         return ((1 << (top + 1)) - 1) & ~(2 | fn.quad_registers)
     if file == K_UR:
         # A function would have to save UR36 and up: it uses only the scratch registers.
-        top = _HIGHEST_UR if fn.kind == "entry" else abi.LAST_SCRATCH_UR
+        top = fn.target.number("last_uniform") if fn.kind == "entry" else abi.LAST_SCRATCH_UR
+        if any(info.kind != "helper" for info in fn.calls.values()):
+            # Whether functions preserve those that sm_100 has added has not been seen.
+            top = min(top, _LAST_UR_ACROSS_CALLS)
         return ((1 << (top + 1)) - 1) & ~15
     if file in (K_P, K_UP):
         return 0x3F if file == K_P and fn.samples_quads else 0x7F

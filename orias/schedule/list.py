@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, final
 
 from orias.analysis.liveness import Liveness, WordCounts, liveness
 from orias.isa.isa_table import load
-from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ, F_TEXTURE
+from orias.isa.op import F_DISTANT, F_PSEUDO, F_TEXTURE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
 from orias.ori.ir import OP_ACQUIRE, OP_COPY, OP_IN_TURN, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
@@ -25,7 +25,6 @@ from orias.timing.units import NEEDS_WRITE
 
 Order: TypeAlias = list[list[int]]
 """An order of a function's instructions: for each block, the indices of its instructions in the order before."""
-_LOADS: Final = F_READ | F_TEXTURE
 """Flags of operations that read memory; of these, those with F_DISTANT count as loads here."""
 _TRIED: Final = 3
 """Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
@@ -404,7 +403,7 @@ def _leads(graph: Graph) -> tuple[bytearray, int]:
 def _is_load(inst: Inst) -> bool:
     """True for what reads memory that may be far."""
     flags = inst.op.flags
-    return flags & F_DISTANT != 0 and flags & _LOADS != 0
+    return flags & F_DISTANT != 0 and (flags & F_TEXTURE != 0 or inst.op.loads())
 
 
 def _first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[int]]) -> list[int]:

@@ -14,6 +14,7 @@ NUMBERS: Final[dict[str, str]] = {
     "constant_limit": "bytes of constant variables a module may have",
     "system_shared": "bytes at the start of shared memory that the system keeps",
     "uniform_zero": "number of the uniform register that is zero",
+    "last_uniform": "highest uniform register that ptxas was observed to use in kernels",
     "cluster_step": "bytes that words of bank 0 move down for each unit of SR_CgaSize",
     "cubin_kind": "low byte of e_flags in files of ptxas: 4 machine code, 2 machine code with a capsule",
     "sw_war": "value of the SW_WAR record",

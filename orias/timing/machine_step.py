@@ -3,7 +3,7 @@
 from typing import Final, final
 
 from orias.diag import Unsupported
-from orias.isa.op import F_CONSTMEM, F_MATRIX, F_READ, F_TEXTURE, GLOBAL, LOCAL, SHARED, Op
+from orias.isa.op import F_CONSTMEM, F_MATRIX, F_TEXTURE, GLOBAL, LOCAL, SHARED, Op
 from orias.isa.operations import data_words, facts
 from orias.isa.widths import dst_width
 from orias.timing import ctl, step
@@ -144,7 +144,7 @@ class StepMaker:
         column = f.value("column", op.mods) if f is not None else ""
         if not column:
             return out
-        loads = op.flags & F_READ != 0
+        loads = op.loads()
         if op.space == SHARED:
             out.memory = step.SHARED
             out.raw, out.war = "raw.shared", "war.shared" if loads else "war.shared_store"

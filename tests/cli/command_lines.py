@@ -203,6 +203,19 @@ k.ptx --use-trace-pid=x
 k.ptx --sw4915215=true -arch=sm_100
 k.ptx --abi-compile=no
 k.ptx --jobserver -split-compile=4 -Werror
+k.ptx -dlcm=cs nosuch.ptx extern.ptx
+k.ptx nosuch.ptx bad.ptx x k.ptx
+t80.ptx '-ias=.version 98.9'
+k.ptx bad.ptx '-ias=.version 98.9'
+k.ptx --sw4915215=false
+k.ptx --sw4915215=true -arch sm_100f
+-g t90.ptx
+-g extern.ptx
+bad.ptx --ptx-length=-1
+k.ptx --okey=0x100000000
+bad.ptx -print-potentially-overlapping-membermasks -blocks-are-clusters -arch sm_80
+-maxntid=16 -astoolspatch f.ptx
+k.ptx -Ofc=x --ftrace-phase-after=x
 """
 """Lines that end before any code is generated, one a line, in shell syntax.bad.ptx empty.ptx k.ptx
 empty.ptx k.ptx l.ptx
@@ -279,5 +292,11 @@ k.ptx -arch=lto_80 --sw1729687 true --sw200428197 true -preserve-relocs
 k.ptx -arch=sm_90 --sw4575628 true
 k.ptx --okey 0 --ptx-length 2 --sw200764156 true
 l.ptx -g -gno-tmem-access-check
+k.ptx -print-potentially-overlapping-membermasks
+k.ptx -print-potentially-overlapping-membermasks -arch sm_80
+k.ptx --sw4915215=false -arch sm_100
+k.ptx --sw4915215=true -arch sm_100a
+k.ptx --ptx-length=4294967295
+k.ptx -legacy-bar-warp-wide-behavior -arch sm_80
 """
 """Lines that compile."""

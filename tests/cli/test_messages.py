@@ -67,3 +67,12 @@ def test_compiles_like_ptxas(line: str, workdir: Path, capsys: pytest.CaptureFix
     registers = re.compile(r"Used \d+ registers")
     assert registers.sub("", without_times(got.err)) == registers.sub("", without_times(want))
     assert set(workdir.iterdir()) - before == made
+
+
+def test_options_without_theirs_are_named_before_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, told in ((["--ftrace-phase-after=x"], True), (["-h", "--ftrace-phase-after=x"], False)):
+        code, want = real(arguments)
+        assert code == run(["ptxas", *arguments]) == 0
+        got = capsys.readouterr()
+        assert got.err == want and bool(want) is told
+        assert "Usage" in got.out

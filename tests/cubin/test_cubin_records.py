@@ -79,6 +79,8 @@ CALLS: Final = [
     "v1 v2 v3:v1 k1",
     "v1:v3,v4 v2:v4,v3 v3 v4 k1:v2,v1",
     "k1:v2,v1,v2,l1 l1:v1 l2:l1 v1 v2:l2",
+    "l1 l2 l3:l1,l2,l1 k1",
+    "v1 l2 l3 v4:l3,v1,l2,l3,v1 k1",
 ]
 """Visible (v) and local (l) functions and kernels (k), with what they call."""
 
@@ -102,6 +104,18 @@ def test_order_of_sections(calls: str, options: dict[str, bool], tmp_path: Path)
     cubins = orias.compile(text, arch="sm_90", **options).data, (tmp_path / "k.cubin").read_bytes()
     ours, theirs = ([s.name for s in ElfFile(c).sections if s.name.startswith(".text.")] for c in cubins)
     assert ours == theirs
+
+
+def test_order_by_first_calls() -> None:
+    """As in ptxas 13.0.88's object: a function that is called again counts where it is called first."""
+    text = HEAD.format(version="9.0", arch="sm_90")
+    text += (
+        FUNCTION.format("", "a", "")
+        + FUNCTION.format("", "b", "")
+        + FUNCTION.format("", "c", "call a; call b; call a;")
+    )
+    sections = ElfFile(orias.compile(text, arch="sm_90", compile_only=True).data).sections
+    assert [s.name for s in sections if s.name.startswith(".text.")] == [".text.b", ".text.a", ".text.c"]
 
 
 CONSTANT, GLOBAL = ".const .u32 c[3] = {7, 8, 9};\n", ".global .u32 g[3] = {7, 8, 9};\n"

@@ -1,6 +1,7 @@
 """The driver library through its C functions: in this process, and in a C program without Python."""
 
 import ctypes
+import mmap
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 import orias
 from orias.cli.exec_command import settings
-from orias.driver import library
+from orias.driver import host_memory, library
 from orias.driver.devices import devices
 from orias.driver.driver_calls import HANDLERS
 
@@ -215,6 +216,7 @@ def test_tables_agree():
 def test_devices(name):
     program = """
 import ctypes
+import mmap
 c = ctypes.CDLL("libcuda.so.1")
 assert c.cuInit(0) == 0
 v = ctypes.c_int()
@@ -339,3 +341,33 @@ def test_programs_find_an_assembler_that_is_ours() -> None:
         said = subprocess.run([own, "--version"], env={}, capture_output=True, text=True, timeout=60, check=True)
         assert "Orias" in said.stdout
         assert settings({name: "/other/ptxas"})[name] == "/other/ptxas"
+
+
+def test_memory_of_the_host_is_looked_up_once_in_a_launch(context, monkeypatch):
+    looks = []
+    writable = host_memory._writable
+    monkeypatch.setattr(host_memory, "_writable", lambda *span: looks.append(span) or writable(*span))
+    f, n = function(context, SAXPY, b"saxpy"), 1000
+    with mmap.mmap(-1, 8 * n) as memory:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        np.frombuffer(memory, np.float32)[:] = 1
+        arguments = [c_uint64(address), c_uint64(address + 4 * n), c_float(2), c_int(n)]
+        assert launch(context, f, 8, 128, arguments) == 0
+        assert len(looks) == 1
+        assert (np.frombuffer(memory, np.float32)[n:] == 3).all()
+        np.frombuffer(memory, np.float32)[:] = 1
+        assert launch(context, f, 8, 128, arguments) == 0
+        assert len(looks) == 2
+
+
+@pytest.mark.parametrize("offset", [-4, -8])
+def test_the_last_addresses_are_no_memory_of_the_host(context, capfd, offset):
+    with mmap.mmap(-1, 4096) as memory:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        wild = c_uint64(offset)
+        assert (
+            launch(context, function(context, SAXPY, b"saxpy"), 1, 1, [c_uint64(address), wild, c_float(2), c_int(1)])
+            == 0
+        )
+        assert context.code("cuCtxSynchronize") == 700
+    assert f"{wild.value:x}" in capfd.readouterr().err

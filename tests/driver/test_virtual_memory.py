@@ -11,8 +11,9 @@ import pytest
 from tests.driver.test_driver import SAXPY, context, cuda, function, launch  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the driver library needs a C compiler")
-INVALID_VALUE = 1
+INVALID_VALUE, INVALID_DEVICE, NOT_SUPPORTED = 1, 101, 801
 READ_WRITE = 3
+DEVICE, HOST, NODE, OWN_NODE = 1, 2, 3, 4
 MIB = 1 << 20
 
 
@@ -22,7 +23,7 @@ class Properties(ctypes.Structure):
     _fields_ = [("type", c_int), ("handles", c_int), ("location", c_int), ("device", c_int), ("rest", c_uint8 * 16)]
 
 
-PROPERTIES = Properties(1, 1, 1, 0)
+PROPERTIES = Properties(1, 1, DEVICE, 0)
 
 
 def granularity(api):
@@ -31,9 +32,9 @@ def granularity(api):
     return size.value
 
 
-def create(api, size):
+def create(api, size, properties=PROPERTIES):
     handle = c_uint64()
-    api("cuMemCreate", byref(handle), c_size_t(size), byref(PROPERTIES), c_uint64(0))
+    api("cuMemCreate", byref(handle), c_size_t(size), byref(properties), c_uint64(0))
     return handle
 
 
@@ -47,8 +48,8 @@ def put(api, address, size, handle, offset=0):
     return api.code("cuMemMap", c_uint64(address), c_size_t(size), c_size_t(offset), handle, c_uint64(0))
 
 
-def allow(api, address, size, flags=READ_WRITE):
-    return api.code("cuMemSetAccess", c_uint64(address), c_size_t(size), (c_int * 3)(1, 0, flags), c_size_t(1))
+def allow(api, address, size, flags=READ_WRITE, who=DEVICE):
+    return api.code("cuMemSetAccess", c_uint64(address), c_size_t(size), (c_int * 3)(who, 0, flags), c_size_t(1))
 
 
 def unmap(api, address, size):
@@ -153,3 +154,77 @@ def test_what_is_refused(context):  # noqa: F811
     assert fill(api, start, 1, 1) == INVALID_VALUE
     wrong = c_size_t(part + MIB)
     assert api.code("cuMemCreate", byref(out), wrong, byref(PROPERTIES), c_uint64(0)) == INVALID_VALUE
+
+
+def access(api, address, who):
+    found = c_uint64()
+    api("cuMemGetAccess", byref(found), (c_int * 2)(who, 0), c_uint64(address))
+    return found.value
+
+
+@pytest.mark.parametrize("properties", [Properties(1, 0, HOST, 7), Properties(1, 1, NODE, 0)], ids=["host", "node"])
+def test_memory_of_the_host(context, properties):  # noqa: F811
+    api = context
+    part, before = granularity(api), free_bytes(api)
+    handle, given, start = create(api, part, properties), Properties(), reserve(api, part)
+    assert free_bytes(api) == before
+    api("cuMemGetAllocationPropertiesFromHandle", byref(given), handle)
+    assert bytes(given) == bytes(properties)
+    assert put(api, start, part, handle) == 0
+    assert allow(api, start, part, who=HOST) == 0
+    assert fill(api, start, 1, 1) == INVALID_VALUE
+    assert (access(api, start, DEVICE), access(api, start, HOST)) == (0, READ_WRITE)
+    assert allow(api, start, part) == 0
+    n = 1000
+    ctypes.memset(start, 0, 4 * n)
+    arguments = [c_uint64(start), c_uint64(start), ctypes.c_float(2), c_int(n)]
+    np.ctypeslib.as_array((ctypes.c_float * n).from_address(start))[:] = 1
+    assert launch(api, function(api, SAXPY, b"saxpy"), 8, 128, arguments) == 0
+    assert (np.ctypeslib.as_array((ctypes.c_float * n).from_address(start)) == 3).all()
+    assert allow(api, start, part, who=NODE) == (0 if properties.location == NODE else INVALID_VALUE)
+    assert unmap(api, start, part) == 0
+    api("cuMemRelease", handle)
+    assert free_bytes(api) == before
+
+
+def test_a_descriptor_of_the_hosts_memory(context):  # noqa: F811
+    api = context
+    part, before = granularity(api), free_bytes(api)
+    handle, descriptor, other, given = create(api, part, Properties(1, 1, NODE, 0)), c_int(), c_uint64(), Properties()
+    api("cuMemExportToShareableHandle", byref(descriptor), handle, 1, c_uint64(0))
+    api("cuMemImportFromShareableHandle", byref(other), c_void_p(descriptor.value), 1)
+    os.close(descriptor.value)
+    api("cuMemGetAllocationPropertiesFromHandle", byref(given), other)
+    assert (given.location, free_bytes(api)) == (NODE, before)
+
+
+@pytest.mark.parametrize(
+    "properties, code",
+    [
+        (Properties(1, 1, HOST, 0), INVALID_VALUE),
+        (Properties(1, 0, OWN_NODE, 0), INVALID_VALUE),
+        (Properties(1, 0, NODE, 9999), INVALID_VALUE),
+        (Properties(1, 0, 0, 0), INVALID_VALUE),
+        (Properties(1, 0, DEVICE, 1), INVALID_DEVICE),
+    ],
+)
+def test_places_that_are_refused(context, properties, code):  # noqa: F811
+    out, size = c_uint64(), c_size_t(granularity(context))
+    assert context.code("cuMemCreate", byref(out), size, byref(properties), c_uint64(0)) == code
+    assert context.code("cuMemGetAllocationGranularity", byref(size), byref(properties), 0) == code
+
+
+def test_access_of_the_host_to_memory_of_the_device(context):  # noqa: F811
+    api = context
+    part = granularity(api)
+    start = reserve(api, part)
+    assert put(api, start, part, create(api, part)) == 0
+    for who in (HOST, NODE, OWN_NODE):
+        assert allow(api, start, part, who=who) == INVALID_VALUE
+
+
+def test_a_pool_of_the_hosts_memory(context):  # noqa: F811
+    pool, properties = c_void_p(), (ctypes.c_uint8 * 96)(1)
+    for kind, code in ((DEVICE, 0), (HOST, NOT_SUPPORTED), (NODE, NOT_SUPPORTED), (OWN_NODE, INVALID_VALUE)):
+        properties[8] = kind
+        assert context.code("cuMemPoolCreate", byref(pool), properties) == code

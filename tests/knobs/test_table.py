@@ -60,7 +60,7 @@ FACTS = {
     "regalloc/coalesce.py:_TIE_WEIGHT": "more than any move: the operation needs it",
     "regalloc/occupancy.py:_NEAR": "how the tree is asked, with the same answer",
     "regalloc/files.py:HIGHEST_R": "registers of the hardware",
-    "regalloc/files.py:_HIGHEST_UR": "registers of the hardware",
+    "regalloc/files.py:_LAST_UR_ACROSS_CALLS": "registers of the hardware",
     "schedule/deps.py:_LONGEST_FIXED": "beyond every fixed latency of the tables",
     "schedule/hazard_check.py:_HORIZON": "beyond every fixed latency of the tables",
     "schedule/list.py:_TRIED": "bounds the time of a search",

@@ -93,3 +93,27 @@ def test_exchange_and_what_stays() -> None:
         + " add.u32 %r3, %r3, 1; setp.ne.u32 %p1, %r3, 64;\n@%p1 bra L;"
     )
     assert run(large + "st.global.u32 [%d2], %r2;", 1)[1] == 2
+
+
+@pytest.mark.parametrize(("store", "loads"), [("", 2 + 2 + 1), ("st.shared.u32 [s], %r2;", 2 + 1)])
+def test_long_iterations_with_loads(store: str, loads: int) -> None:
+    """Where four iterations are too long two run between the tests of the loop, if they load and their loads can come together."""
+    factors = range(3, 63, 2)
+    long = "".join(f"mad.lo.u32 %r2, %r2, {f}, %r6; xor.b32 %r2, %r2, {f};" for f in factors)
+    text = kernel(
+        f".shared .b32 s; ld.global.u32 %r5, [%d1+60]; mov.u32 %r3, 0;\nL: ld.global.u32 %r6, [%d1+4]; {long} {store}"
+        " add.u64 %d1, %d1, 4; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r5;\n@%p1 bra L; st.global.u32 [%d2], %r2;"
+    )
+    code = orias.compile(text, arch="sm_80")
+    assert code.disassemble().count("LDG.E") == loads
+    inputs = np.arange(128, dtype=np.uint32).reshape(8, 16) * 77
+    for turns in (1, 2, 5, 6):
+        inputs[:, 15] = turns
+        out = np.zeros((8, 16), np.uint32)
+        sim.load(code.data).launch("k", 1, 8, [inputs, out])
+        for row, got in zip(inputs.tolist(), out[:, 0].tolist(), strict=True):
+            x = row[0]
+            for word in row[1 : turns + 1]:
+                for f in factors:
+                    x = (x * f + word & MASK) ^ f
+            assert got == x

@@ -242,3 +242,17 @@ def test_literals_of_more_than_64_bits() -> None:
     for text, value in (("18446744073709551617", 1), ("0x123456789abcdef01", 0x23456789ABCDEF01), ("02" + 21 * "0", 0)):
         module = parse(HEAD + f".global .u64 x = {text};")
         assert module.variables[0].init == [(0, value)]
+
+
+def test_lists_of_branch_targets_keep_their_order() -> None:
+    """Names of an inner scope are known first; the place that the list names itself is a label of its own."""
+    body = ".entry k() { .reg .b32 r;\nA: ret;\n{\nT: .branchtargets C, B, T, A, C;\nbrx.idx r, T;\nB: ret;\n}\nC: ret; }\n"
+    function = parse(HEAD + body).functions[0]
+    assert function.body is not None
+    branch = next(i for i in function.body if isinstance(i, Instr) and i.sig.name == "brx.idx")
+    listed = branch.ops[1].label
+    assert listed is not None and listed.targets is not None
+    assert [t.name for t in listed.targets] == ["C", "B", "T", "A", "C"]
+    own = listed.targets[2]
+    assert own is not listed and not own.is_list() and own in function.labels
+    assert function.body.index(own) == function.body.index(branch) - 1

@@ -8,7 +8,7 @@ TEXT = """.version {}
 .target {}
 .address_size 64
 .visible .entry k() {{
-.reg .pred p, q; .reg .b32 r, r1, r2; .reg .b64 d, d1; .reg .f32 f;
+.reg .pred p, q; .reg .b32 r, r1, r2; .reg .b64 d, d1; .reg .f32 f; .shared .b32 sh[4];
 {}
 ret; }}
 """
@@ -33,6 +33,9 @@ LEGAL = [
     "movmatrix.sync.aligned.m8n8.trans.b16 r, r1;",
 ]
 REFUSED = [
+    ("istypep.texref p, sh+4;", "Arguments mismatch for instruction 'istypep'"),
+    ("createpolicy.cvt.L2.b64 d, sh+4;", "Arguments mismatch for instruction 'createpolicy.cvt'"),
+    ("ld.global.L2::cache_hint.b32 r, [d], sh+8;", "Arguments mismatch for instruction 'ld'"),
     ("lop3.and.b32 _, r, r1, r2, 16, q;", "Predicate output expected for instruction 'lop3'"),
     ("lop3.b32 _|p, r, r1, r2, 16;", "Predicate output not allowed for instruction 'lop3'"),
     ("lop3.b32 r|p, r, r1, r2, 16;", "Predicate output not allowed for instruction 'lop3'"),

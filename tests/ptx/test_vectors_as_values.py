@@ -10,7 +10,7 @@ TEXT = """.version 9.0
 .global .align 16 .b8 gl[1024];
 .shared .align 128 .b8 sh[128];
 .visible .entry k() {{
-.reg .pred p; .reg .b32 r, r1; .reg .u32 u; .reg .s32 s; .reg .f32 f, f1; .reg .b16 h, h1; .reg .u16 v; .reg .f16 q; .reg .b64 d;
+.reg .pred p; .reg .b32 r, r1; .reg .u32 u; .reg .s32 s; .reg .f32 f, f1; .reg .b16 h, h1; .reg .u16 v; .reg .f16 q; .reg .b64 d, d1; .reg .b128 w, w1;
 {}
 ret; }}
 """
@@ -32,6 +32,19 @@ LEGAL = [
     LOAD.format("r+16", "d"),
     "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d, {r}], sh[16];",
     "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group [d, {r}], sh[16];",
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 r, {w};",
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 f, {w};",
+    "mov.b128 w, {w1};",
+    "mov.b64 {d}, d1;",
+    "mov.b32 r, {r1};",
+    "mov.b32 {r}, sh;",
+    "mov.b32 r, {%tid.x};",
+    "mov.b64 d, {%tid.x, %tid.y};",
+    "mov.b64 d, {%clock64};",
+    "mov.b64 d, {1.5, r};",
+    "mov.b128 w, {1.5, 2.5};",
+    "mov.b32 r, {0f3f800000};",
+    "st.global.u32 [gl], {d};",
 ]
 MISMATCH = "Arguments mismatch for instruction '{}'"
 SPACE = "State space mismatch between instruction and address in instruction 'cp.async.bulk.tensor'"
@@ -62,6 +75,80 @@ ILLEGAL = [
     (LOAD.format("[sh]", "%tid.x"), ["Special register argument not allowed for instruction 'cp.async.bulk.tensor'"]),
     (LOAD.format("k", "[sh]"), ["Illegal operand type to instruction 'cp.async.bulk.tensor'"]),
     (LOAD.format("[sh]", "-r"), ["Operand negation not allowed for instruction 'cp.async.bulk.tensor'"]),
+    (
+        "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, {w};",
+        ["Vector operand is not allowed for instruction 'clusterlaunchcontrol.query_cancel'"],
+    ),
+    (
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {r, r, r, r}, {w};",
+        ["Argument vector size mismatch for instruction 'clusterlaunchcontrol.query_cancel'"],
+    ),
+    (
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 {r}, w;",
+        ["Arguments mismatch for instruction 'clusterlaunchcontrol.query_cancel'"],
+    ),
+    (
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 d, w;",
+        ["Arguments mismatch for instruction 'clusterlaunchcontrol.query_cancel'"],
+    ),
+    (
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 r, {d};",
+        ["Arguments mismatch for instruction 'clusterlaunchcontrol.query_cancel'"],
+    ),
+    (
+        "mov.b32 {h, h1}, {h1, h};",
+        ["Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction"],
+    ),
+    ("mov.b64 {r, r1}, {d};", ["Illegal vector-vector operands for vector-scalar or scalar-vector mov instruction"]),
+    ("mov.b32 {5, h}, r;", ["Result register required for instruction 'mov'"]),
+    ("mov.b32 r, {h};", ["Arguments mismatch for instruction 'mov'"]),
+    ("mov.b64 d, {1.5, 2.5};", ["Arguments mismatch for instruction 'mov'"]),
+    (
+        "mov.pred {p}, p;",
+        ["Vector operand is not allowed for instruction 'mov'", "Argument vector size mismatch for instruction 'mov'"],
+    ),
+    (
+        "atom.global.add.u32 r, [gl], {r1};",
+        [
+            "Vector is not expected for argument 2 of instruction 'atom'",
+            "Vector operand is not allowed for instruction 'atom'",
+        ],
+    ),
+    ("atom.global.add.u32 r, [gl], {d};", ["Arguments mismatch for instruction 'atom'"]),
+    (
+        "atom.global.exch.b64 {d}, [gl], {d1};",
+        [
+            "Vector is not expected for argument 2 of instruction 'atom'",
+            "Vector is not expected for argument 0 of instruction 'atom'",
+            "Vector operand is not allowed for instruction 'atom'",
+            "Vector operand is not allowed for instruction 'atom'",
+        ],
+    ),
+    ("atom.global.cas.b32 r, [gl], r1, {r1};", ["Vector operand is not allowed for instruction 'atom'"]),
+    ("atom.global.add.f32 f, [gl], {f1};", ["Vector is not expected for argument 2 of instruction 'atom'"]),
+    (
+        "red.global.add.u32 [gl], {r1};",
+        [
+            "Vector is not expected for argument 1 of instruction 'red'",
+            "Vector operand is not allowed for instruction 'red'",
+        ],
+    ),
+    (
+        "red.global.add.u32 [gl], {r, r1};",
+        [
+            "Vector is not expected for argument 1 of instruction 'red'",
+            "Vector operand is not allowed for instruction 'red'",
+        ],
+    ),
+    (
+        "multimem.ld_reduce.relaxed.sys.global.add.u32 {r}, [d];",
+        ["Vector operand is not allowed for instruction 'multimem.ld_reduce'"],
+    ),
+    ("multimem.st.relaxed.sys.global.u32 [d], {r};", ["Vector operand is not allowed for instruction 'multimem.st'"]),
+    (
+        "ld.global.u32 {_}, [gl];",
+        ["Unable to infer type of vector elements (assuming .b8)", "Arguments mismatch for instruction 'ld'"],
+    ),
 ]
 
 

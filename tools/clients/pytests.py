@@ -2,7 +2,8 @@
 
 ``orias exec -- python tools/clients/pytests.py RESULTS.jsonl [--count N] [--seed N] [--seconds N] [--limit N] [-- PYTEST
 ARGUMENTS]`` in the client's Python; the arguments name the tests, as ``pytest`` takes them.  Each line of the results is a
-test: its name, ``passed``, ``failed``, ``skipped``, ``late`` or ``crashed``, and the last line of its error.  The sample is a
+test: its name, ``passed``, ``failed``, ``skipped``, ``late`` or ``crashed``, and the last line of its error.  A test is late after
+``--seconds`` of processor time, so that the load of the machine does not decide, or ten times that in all.  The sample is a
 shuffle of all tests in the order of collection, cut after N; tests run in this order, file by file.  After a test that did
 not pass, the rest of the file runs in a new process, because an error of a kernel stays with its context.  Tests that the
 results already have do not run again; where a test has several lines, the last one counts.
@@ -28,6 +29,8 @@ from pathlib import Path
 CHOSEN = "ORIAS_CHOSEN_TESTS"
 SECONDS = "ORIAS_SECONDS_A_TEST"
 MARK = "@@orias "
+WAITS = 10
+"""A test may take so many times its processor time."""
 
 
 class Late(BaseException):
@@ -57,19 +60,25 @@ class Plugin:
 
     def pytest_runtest_protocol(self, item, nextitem):
         self.write(test=item.nodeid, state="started")
-        self.start = time.perf_counter()
+        self.start = time.process_time()
 
         def late(*_):
             raise Late
 
-        signal.signal(signal.SIGALRM, late)
-        signal.alarm(self.seconds)
+        for number in (signal.SIGALRM, signal.SIGPROF):
+            signal.signal(number, late)
+        self.limit(self.seconds)
+
+    def limit(self, seconds):
+        """Begins, or ends with 0, the time of a test."""
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.alarm(WAITS * seconds)
 
     def pytest_runtest_logreport(self, report):
         state = report.outcome
         if report.when != "call" and state == "passed":
             if report.when == "teardown":
-                signal.alarm(0)
+                self.limit(0)
             return
         if report.when == "teardown" and state != "failed":
             return
@@ -85,7 +94,7 @@ class Plugin:
             why = str(report.longrepr)[-200:]
         self.write(
             test=report.nodeid, state=state, why=why, when=report.when,
-            seconds=round(time.perf_counter() - self.start, 2),
+            seconds=round(time.process_time() - self.start, 2),
         )  # fmt: skip
 
     def pytest_sessionfinish(self, session):
@@ -138,7 +147,7 @@ def run_file(program, given, left, seconds, stop, log):
             json.dump(left, chosen)
             chosen.flush()
             environment = {CHOSEN: chosen.name, SECONDS: str(seconds)}
-            limit = min(stop - time.monotonic(), 120 + len(left) * seconds)
+            limit = min(stop - time.monotonic(), 120 + WAITS * len(left) * seconds)
             started = ""
             done = set()
             for v in session(program, given, environment, limit, log):
@@ -168,7 +177,7 @@ def main():
     parser.add_argument("results")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=60, help="for a test")
+    parser.add_argument("--seconds", type=int, default=60, help="of processor time, for a test")
     parser.add_argument("--limit", type=int, default=3600, help="seconds for all")
     parser.add_argument(
         "--without", action="append", default=[], help="leave out tests of the sample whose name has this"

@@ -40,7 +40,9 @@ class CpuIsCuda(TorchFunctionMode):
             # A CPU may round sums of parts to 16 bits; a GPU sums in f32.
             with torch.no_grad():
                 return func(args[0].double(), args[1].double()).to(args[0].dtype)
-        return func(*(_moved(a) for a in args), **{k: _moved(v) for k, v in (kwargs or {}).items()})
+        # All memory of the host is the device's, pinned or not.
+        named = {k: _moved(v) for k, v in (kwargs or {}).items() if k != "pin_memory"}
+        return func(*(_moved(a) for a in args), **named)
 
 
 class _Stream:

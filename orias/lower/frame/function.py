@@ -330,7 +330,7 @@ def note_branch(ctx: Ctx, label: Label) -> None:
 
 
 def _place_label(ctx: Ctx, label: Label) -> None:
-    if label.targets is not None or label.proto is not None or label.functions is not None:
+    if label.is_list():
         return
     state = ctx.state
     block = label_block(ctx, label)

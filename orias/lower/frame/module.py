@@ -365,6 +365,7 @@ class ModuleLower:
             if f.body is not None:
                 taken.update(self.definition(g).name for g in self.facts(f).addressed)
         taken.update(self.definition(g).name for g in functions_in_data(*self._module_vars()))
+        self.program.points_to_functions = bool(taken)
         self._pointed = [f for f in self.ast.functions if f.name in taken and f.body is not None and not f.entry]
         entries = sum(f.entry and f.body is not None for f in self.ast.functions)
         if entries > 1 and not self.options.own_sections:

@@ -130,8 +130,8 @@ class Program:
     """A lowered module."""
 
     __slots__ = (
-        "address_taken", "address_uses", "bank4", "const_size", "externs", "indirect_calls", "kernels", "options", "prototypes",
-        "samplers", "target", "variables",
+        "address_taken", "address_uses", "bank4", "const_size", "externs", "indirect_calls", "kernels", "options", "points_to_functions",
+        "prototypes", "samplers", "target", "variables",
     )  # fmt: skip
 
     def __init__(self, target: Target, options: LowerOptions) -> None:
@@ -149,6 +149,8 @@ class Program:
         """Sampler references in reverse order of declaration: (name, fields with initial values)."""
         self.prototypes: list[tuple[str, str]] = []
         """Relocatable modules, for the linker: (function, prototype text) of visible, weak and undefined functions."""
+        self.points_to_functions: bool = False
+        """Code or data has the address of a function or kernel."""
         self.address_taken: list[tuple[str, str]] = []
         """(function, prototype text) of each function whose address is taken."""
         self.indirect_calls: list[tuple[str, str]] = []

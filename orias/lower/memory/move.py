@@ -20,8 +20,6 @@ def lower_mov(ctx: "Ctx", i: Instr) -> None:
     if "vec" in i.sig.mods:
         _move_elements(ctx, dst, src, type_)
         return
-    if dst.kind == O_VEC and len(dst.elems) == 1:
-        dst = dst.elems[0]
     if dst.kind == O_VEC:
         _unpack(ctx, dst, src, type_)
         return

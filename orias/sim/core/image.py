@@ -126,10 +126,11 @@ class Image:
 
     launch_type: ClassVar[type[Launch]] = Launch
 
-    def __init__(self, data: bytes | Reader, arena: Arena | None = None) -> None:
+    def __init__(self, data: bytes | Reader, arena: Arena | None = None, beside: "Image | None" = None) -> None:
         """`data`: a cubin, or its :class:`Reader` (which several images may share, because none changes it).
 
-        `arena`: device memory that several modules share; without it the image has memory of its own.
+        `arena`: device memory that several modules share; without it the image has memory of its own.  `beside`: an image with
+        other kernels of the same module: the variables are those of that image.
         """
         try:
             self.reader = data if isinstance(data, Reader) else Reader(data)
@@ -167,7 +168,7 @@ class Image:
                 self._shared, size = shared_places(self.reader.elf)
                 self._shared_bytes = size + target.number("system_shared")
             self._place_code()
-            self._place_data()
+            self._place_data(beside)
             self._relocate_text()
         except (CubinError, IndexError, KeyError, ValueError) as e:
             raise LoadError(f"malformed cubin: {e}") from e
@@ -184,11 +185,14 @@ class Image:
                 at += len(s.data)
         self._code_size = at
 
-    def _place_data(self) -> None:
+    def _place_data(self, beside: "Image | None") -> None:
         elf = self.reader.elf
         self.banks: dict[str, bytes] = {}
         for s in elf.sections:
             if s.name in (".nv.global", ".nv.global.init", ".nv.constant3"):
+                if beside is not None:
+                    self._section_address[s.index] = beside.section(s.name)
+                    continue
                 address = self.arena.allocate(max(s.size, 1), s.name)
                 self._section_address[s.index] = address
                 if s.data:
@@ -196,7 +200,7 @@ class Image:
         for s in elf.sections:
             if s.index in self._section_address and s.name.startswith(".nv."):
                 data = self._relocated(s.index, bytes(s.data))
-                if data:
+                if data and beside is None:
                     self.arena.write(self._section_address[s.index], data)
             elif s.name.startswith((".nv.constant2", ".nv.constant4")):
                 self.banks[s.name] = self._relocated(s.index, bytes(s.data))
@@ -204,6 +208,8 @@ class Image:
             base = self._section_address.get(sym.section)
             if base is not None and sym.name and sym.type in (1, 13) and base < CODE_BASE:
                 self.variables[sym.name] = (base + sym.value, sym.size)
+        if beside is not None and self.variables != beside.variables:
+            raise LoadError("the variables are not those of the image beside it")
 
     def shared_variables(self, kernel: str) -> dict[str, int]:
         """Addresses of the shared variables of a kernel, by name, where the cubin has symbols for them (with -g)."""

@@ -406,8 +406,6 @@ def _mov(s: PtxSite) -> Exec:
                 put(m, a, v)
 
         return move
-    if dst.kind == O_VEC and len(dst.elems) == 1:
-        dst = dst.elems[0]
     if dst.kind == O_VEC or src.kind == O_VEC or t == "b128":
         return _repack(s, dst, src, t)
     value, store = s.src(src, t), s.dst(dst, t)
