@@ -37,6 +37,10 @@ OP_PACK: Final = op("pack")
 OP_BRA: Final = op("BRA")
 OP_NOP: Final = op("NOP")
 OP_EXIT: Final = op("EXIT")
+OP_ACQUIRE: Final = op("fence.ACQUIRE")
+"""Keeps what follows an acquire after it, to the end of scheduling; a plain `fence` ends before that."""
+OP_IN_TURN: Final = op("fence.SHARED")
+"""Keeps accesses to shared memory in order around a strong one, to the end of scheduling; before that a `fence` for all memory."""
 
 
 @final

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.isa.op import F_CONSTMEM, F_FENCE, F_READ, F_SIZED, F_WRITE, Op
+from orias.isa.op import F_CONSTMEM, F_DISTANT, F_FENCE, F_READ, F_SIZED, F_WRITE, Op
 from orias.isa.operand import K_R, RZ, Opnd, has_modifiers, in_file, is_imm, is_vreg, lane_words, with_word_lane
 from orias.ori.ir import Func, Inst
 
@@ -20,9 +20,12 @@ def _is_plain(o: Op) -> bool:
 
 
 def may_fault(inst: Inst) -> bool:
-    """True for an access at an address, or at a place of a constant bank, that may be legal only where the program has it."""
+    """True for an access at an address, with a handle, or at a place of a constant bank, that may be legal only where the program has it.
+
+    Texture fetches are among them, though they are no loads.
+    """
     flags = inst.op.flags
-    if flags & F_WRITE or inst.op.loads():
+    if flags & (F_WRITE | F_DISTANT) or inst.op.loads():
         return True
     return flags & F_CONSTMEM != 0 and any(is_vreg(s) for s in inst.src)
 

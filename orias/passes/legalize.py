@@ -52,6 +52,7 @@ from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 from orias.target import features
 
+_FENCE = op("fence")
 _INVALIDATE = op("CCTL.IVALL")
 _BARRIER_THREADS = 0xFFF
 """Mask of a barrier's number of threads."""
@@ -132,9 +133,9 @@ class _Legalizer:
         return d
 
     def _pseudo(self, inst: Inst) -> None:
-        """Constant reads into R are LDC where ALU operations take no constant operand; compiler fences end here."""
+        """Constant reads into R are LDC where ALU operations take no constant operand; fences for passes alone end here."""
         out = self.out
-        if inst.op.base == "fence":
+        if inst.op is _FENCE:
             return
         if inst.op.base == BARRIER_PAIR:
             self._barrier_pair(inst)

@@ -10,7 +10,6 @@ from orias.analysis.liveness import liveness
 from orias.isa.op import (
     F_CALL,
     F_CONVERGENT,
-    F_DISTANT,
     F_FENCE,
     F_READ,
     F_SIDE,
@@ -137,7 +136,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, co
                 if repl:
                     rename(inst, repl)
                 certain = certain and not inst.op.flags & _ENDS
-                if moved < room and _invariant(inst, local, constants) and (certain or not _needs_its_place(inst)):
+                if moved < room and _invariant(inst, local, constants) and (certain or not may_fault(inst)):
                     again = True
                     for d in inst.dst:
                         local.discard(vreg(d))
@@ -170,11 +169,6 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, co
 def line_of(loop: Loop) -> int:
     """The PTX line of the branch back to the top of a loop, 0 if it is not known."""
     return next((i.loc for b in loop.latches for i in reversed(b.insts) if i.loc), 0)
-
-
-def _needs_its_place(inst: Inst) -> bool:
-    """True for a load or fetch whose address or handle may be legal only where the program has it."""
-    return may_fault(inst) or inst.op.flags & F_DISTANT != 0
 
 
 def _invariant(inst: Inst, local: set[int], constants: bool) -> bool:

@@ -18,6 +18,7 @@ from orias.isa.op import (
     F_SIDE,
     F_SPECIAL,
     F_TERM,
+    F_TEXTURE,
     F_WRITE,
     GLOBAL,
     op,
@@ -118,7 +119,7 @@ def _predicable(inst: Inst) -> bool:
     for d in inst.dst:
         if is_physical(d):
             return False
-    if may_fault(inst):
+    if may_fault(inst) and not inst.op.flags & F_TEXTURE:
         return len([d for d in inst.dst if is_vreg(d)]) <= 1
     return True
 

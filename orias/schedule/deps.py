@@ -28,6 +28,7 @@ from orias.isa.op import (
     F_WHOLE_WARP,
     F_WRITE,
     F_YIELDS,
+    SHARED,
     Op,
 )
 from orias.isa.operand import (
@@ -52,7 +53,7 @@ from orias.isa.operand import (
     word_text,
 )
 from orias.isa.roles import NEXT_ADDRESS
-from orias.ori.ir import Block, Func, Inst
+from orias.ori.ir import OP_IN_TURN, Block, Func, Inst
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 
@@ -387,7 +388,10 @@ class _Builder:
         if not flags & (F_READ | F_WRITE | F_SIDE | F_FENCE):
             return
         memory = flags & (F_READ | F_WRITE)
-        if flags & F_FENCE or (flags & F_SIDE and not memory and inst.op.base != "BSSY"):
+        if inst.op is OP_IN_TURN:
+            # As a store to any place of shared memory.
+            memory = F_WRITE
+        elif flags & F_FENCE or (flags & F_SIDE and not memory and inst.op.base != "BSSY"):
             for a in self.loads:
                 g.edge(a.node, n, 1)
             for a in self.stores:
@@ -405,7 +409,7 @@ class _Builder:
         for s in self.stores:
             if _may_alias(s, a):
                 g.edge(s.node, n, 1)
-        if flags & F_WRITE:
+        if memory & F_WRITE:
             for x in self.loads:
                 if _may_alias(x, a):
                     g.edge(x.node, n, 1)
@@ -424,7 +428,7 @@ class _Builder:
         self.loads, self.stores = [], [whole]
 
     def _access(self, n: int, inst: Inst) -> _Access:
-        a = _Access(n, inst.op.space)
+        a = _Access(n, SHARED if inst.op is OP_IN_TURN else inst.op.space)
         if len(inst.op.addr) != 1:
             return a
         at = inst.op.addr[0]

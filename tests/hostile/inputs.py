@@ -284,6 +284,14 @@ def guarded_stores(n: int) -> str:
     )
 
 
+def parameter_with_address(n: int) -> str:
+    """A parameter of a function, of n words, that is read at a place that is not known."""
+    return (
+        HEAD + f".visible .func (.param .b32 r) f(.param .align 4 .b8 p[{4 * n}]) {{\n{_REGISTERS}mov.b64 %rd1,p;\nld.param.u32 %r1,[p];\n"
+        "cvt.u64.u32 %rd2,%r1;\nadd.u64 %rd1,%rd1,%rd2;\nld.local.u32 %r2,[%rd1];\nst.param.b32 [r],%r2;\nret;\n}\n"
+    )  # fmt: skip
+
+
 LARGE: Final[dict[Callable[[int], str], tuple[int, bool]]] = {
     guarded_branches: (2000, TAKEN),
     forward_branches: (2000, TAKEN),
@@ -311,5 +319,6 @@ LARGE: Final[dict[Callable[[int], str], tuple[int, bool]]] = {
     lines_of_source: (5000, TAKEN),
     predicates: (5000, TAKEN),
     guarded_stores: (3000, TAKEN),
+    parameter_with_address: (8192, TAKEN),
 }
 """Texts of a size that must be through in seconds."""

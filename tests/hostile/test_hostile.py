@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 import orias
-from tests.hostile.inputs import LARGE, SMALL
+from tests.hostile.inputs import LARGE, SMALL, parameter_with_address
 
 LIMIT_S = 10
 CHECKED_S = 30
@@ -46,3 +46,9 @@ def test_large(make: Callable[[int], str]) -> None:
 def test_large_whole(make: Callable[[int], str], level: int) -> None:
     size, taken = LARGE[make]
     assert compiles(make(size), level, CHECKED_S) == taken
+
+
+def test_a_large_parameter_is_copied_without_spills() -> None:
+    """Its words are not in registers together: a load and a store for two of them, and the access to one."""
+    listing = orias.compile(parameter_with_address(400), arch="sm_80", compile_only=True).disassemble()
+    assert listing.count("LDL") + listing.count("STL") == 400 + 1

@@ -9,6 +9,7 @@ import pytest
 from orias.ptx.parser import parse
 from orias.sim import load
 from orias.sim.ptx import PtxImage
+from orias.sim.texture.texture_object import Texture
 from tests.forms.run import our_cubin
 from tests.sim.build import assemble
 from tests.sim.texture_programs import THREADS, Program, module, programs, sampler_programs
@@ -101,3 +102,25 @@ EVERY = [
 def test_every_form(compiler: str, arch: str) -> None:
     assert faults(compiler, arch, _able(compiler, arch, cases(False, 0, 1))) == []
     assert faults(compiler, arch, _able(compiler, arch, cases(True, 0, 1)), INDEPENDENT) == []
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_no_fetch_with_a_handle_that_a_thread_does_not_have(arch: str) -> None:
+    """Handles in memory, for the first four threads: in a short branch the fetch is guarded as the load of its handle is."""
+    text = f"""
+.version 8.8
+.target {arch}
+.address_size 64
+.visible .entry k(.param .u64 h, .param .u64 o) {{
+.reg .b64 %d<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .pred %p;
+ld.param.u64 %d1, [h]; ld.param.u64 %d2, [o]; mov.u32 %r1, %tid.x; mad.wide.u32 %d1, %r1, 8, %d1; mad.wide.u32 %d2, %r1, 4, %d2;
+mov.f32 %f1, 0fBF800000; setp.ge.u32 %p, %r1, 4; @%p bra S;
+ld.global.u64 %d4, [%d1]; cvt.rn.f32.u32 %f5, %r1; tex.2d.v4.f32.f32 {{%f1, %f2, %f3, %f4}}, [%d4, {{%f5, %f5}}];
+S: st.global.f32 [%d2], %f1; ret; }}
+"""
+    machine = load(our_cubin(text, arch, 3))
+    texels = np.arange(64, dtype=np.float32).reshape(8, 8)
+    handles = np.array([machine.arena.handle(Texture(texels, "2d", normalized=False))] * 4, np.uint64)
+    out = np.zeros(32, np.float32)
+    machine.launch("k", 1, 32, [handles, out])
+    assert out.tolist() == [0, 9, 18, 27] + [-1] * 28

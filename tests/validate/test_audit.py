@@ -198,6 +198,22 @@ def test_a_difference_of_products_is_fused_exactly() -> None:
     assert audited(text, cubin(text.replace("sub.f32 %f5, %f3", "sub.f32 %f5, %f1")))[1].outcome == DIFFERENT
 
 
+def test_a_product_before_a_branch_is_fused_exactly() -> None:
+    """With either product, and not with a wrong one: where threads branch away between it and the subtraction, too."""
+    text = HEAD + (
+        ".visible .entry k(.param .u64 p) { .reg .b64 %d<3>; .reg .b32 %r; .reg .f32 %f<8>; .reg .pred %q; ld.param.u64 %d0, [p];\n"
+        "mov.u32 %r, %tid.x; mad.wide.u32 %d1, %r, 4, %d0; ld.global.f32 %f1, [%d1]; ld.global.f32 %f2, [%d1+512];\n"
+        "add.f32 %f6, %f1, 0f3A83126F; add.f32 %f7, %f2, 0f3A83126F; mul.f32 %f3, %f1, %f7; setp.gt.f32 %q, %f1, 0f00000000;\n"
+        "@!%q bra S; mul.f32 %f4, %f2, %f6; sub.f32 %f3, %f3, %f4; S: st.global.f32 [%d1], %f3; ret; }\n"
+    )
+    for fused, outcome in (
+        ("neg.f32 %f4, %f4; fma.rn.f32 %f3, %f1, %f7, %f4", EQUAL),
+        ("neg.f32 %f2, %f2; fma.rn.f32 %f3, %f2, %f6, %f3", EQUAL),
+        ("neg.f32 %f4, %f4; fma.rn.f32 %f3, %f1, %f6, %f4", DIFFERENT),
+    ):
+        assert audited(text, cubin(text.replace("sub.f32 %f3, %f3, %f4", fused)))[1].outcome == outcome
+
+
 def test_words_that_move_are_floats_with_an_error() -> None:
     import numpy as np
 

@@ -5,10 +5,12 @@ import pytest
 import orias
 from orias.ptx.parser import parse
 from orias.sim.core.image import Image
-from orias.tools.audit.audit_kernel import EQUAL, Auditor, Verdict
+from orias.sim.ptx import PtxImage
+from orias.tools.audit.audit_kernel import EQUAL, NOT_COMPARED, Auditor, Verdict
 from orias.tools.audit.audit_subject import Binary
 from orias.tools.audit.launch_choice import usable_launch
 from orias.tools.validate.kernel_inputs import Uses
+from orias.tools.validate.run_case import run
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 PARAMS = ".param .u64 out, .param .u32 a, .param .u32 b, .param .u32 c, .param .f32 x"
@@ -89,3 +91,58 @@ Done:
     found = usable_launch(module, kernel, "sm_80", 0, Image(orias.compile(text, arch="sm_80").data))
     assert not isinstance(found, str), found
     assert found[0].block == (32, 2, 1) and found[1].error is None
+
+
+def test_end_of_a_variable() -> None:
+    """A launch in which the PTX reads past a variable of the module is not chosen: the variables end where the cubin's do."""
+    text = f"""{HEAD}.global .align 4 .b8 t[64];
+.visible .entry k(.param .u64 out) {{ .reg .b64 %d<4>; .reg .b32 %r<9>;
+ld.param.u64 %d0, [out]; mov.u32 %r1, %tid.x; mov.u64 %d1, t; mad.wide.u32 %d1, %r1, 4, %d1;
+ld.global.u32 %r2, [%d1]; mad.wide.u32 %d2, %r1, 4, %d0; st.global.u32 [%d2], %r2; ret; }}
+"""
+    auditor = Auditor(text)
+    image = Image(orias.compile(text, arch="sm_80").data)
+    for threads, fails in ((16, False), (17, True)):
+        launch = usable_launch(auditor.module, auditor.kernels()[0], "sm_80", 0, image)
+        assert not isinstance(launch, str)
+        case = launch[0]
+        case.block = threads, 1, 1
+        assert (run(PtxImage(auditor.module, "sm_80", like=image), case).error is not None) == fails
+
+
+def test_distance_of_the_lines_of_a_matrix() -> None:
+    """Machine code loads 8 bytes at once: a launch with 5 floats is not compared."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 p, .param .u32 n) .reqntid 32 {{ .reg .b64 %d; .reg .b32 %r; .reg .f32 %f<8>;
+ld.param.u64 %d, [p]; ld.param.u32 %r, [n];
+wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}}, [%d], %r;
+wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d+2048], {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}}, %r; ret; }}
+"""
+    auditor = Auditor(text)
+    image = Image(orias.compile(text, arch="sm_80").data)
+    launch = usable_launch(auditor.module, auditor.kernels()[0], "sm_80", 0, image)
+    assert not isinstance(launch, str)
+    case = launch[0]
+    for stride, fails in ((16, False), (20, False), (5, True), (18, False)):
+        case.params[1] = stride.to_bytes(4, "little")
+        error = run(PtxImage(auditor.module, "sm_80", like=image), case).error
+        assert (error is not None) == fails, (stride, error)
+
+
+def test_middle_one_of_three_stores() -> None:
+    """Four warps store to one word, the first and the last one the same value: in the cubin the one before the last wins."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 out) .reqntid 128 {{ .reg .b64 %d<4>; .reg .b32 %r<9>; .reg .pred %q;
+ld.param.u64 %d0, [out]; mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; setp.eq.u32 %q, %r2, 2; STORE ret; }}
+"""
+    auditor = Auditor(text.replace("STORE", "selp.u32 %r3, 9, 7, %q; st.global.u32 [%d0], %r3;"), turns=1)
+    late = text.replace("STORE", "@!%q st.volatile.global.u32 [%d0], 7; @%q st.volatile.global.u32 [%d0], 9;")
+    cubin = Binary("x.cubin", orias.compile(late, arch="sm_80").data)
+    assert auditor.audit(auditor.kernels()[0], cubin).outcome == EQUAL
+
+
+def test_variables_larger_than_the_memory_of_a_case() -> None:
+    """Not compared, with the reason."""
+    text = f"""{HEAD}.global .align 4 .b8 t[16000000];
+.visible .entry k(.param .u64 out) {{ .reg .b64 %d; mov.u64 %d, t; st.global.u64 [%d], %d; ret; }}
+"""
+    found = audited(text, "sm_80")
+    assert (found.outcome, found.skipped) == (NOT_COMPARED, ["the module's variables need too much memory"])

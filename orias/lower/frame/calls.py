@@ -51,8 +51,7 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
         if place.reg >= 0:
             moves.extend((place.reg + k, w) for k, w in enumerate(words))
             continue
-        phase = place.stack % 8 if ctx.state.frame_base == K_NONE else -1
-        params.write_memory(ctx, ctx.frame(place.stack), 0, words, phase)
+        params.write_memory(ctx, params.frame_memory(ctx, place.stack), words)
     src = [r(n) for n, _ in moves]
     for n, w in moves:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
@@ -67,12 +66,10 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
     got = [ctx.b.copy(p) for p in results]
     at = 0
     if in_memory:
-        base = ctx.frame(area)
+        given = params.frame_memory(ctx, area)
         for o, v in zip(i.rets, signature.rets, strict=True):
             at = align_up(at, var_align(v))
-            phase = 0 if ctx.state.frame_base == K_NONE else -1
-            words = params.read_memory(ctx, base, at, (v.size + 3) // 4, phase)
-            _result(ctx, o, v, words)
+            _result(ctx, o, v, params.read_memory(ctx, given.later(at), params.word_count(v)))
             at += v.size
     for o, p, v in zip(i.rets, back, signature.rets, strict=not in_memory):
         _result(ctx, o, v, got[at : at + p.words])
@@ -89,7 +86,7 @@ def _result(ctx: "Ctx", o: Operand, formal: Var, words: list[Opnd]) -> None:
     if o.kind == O_SINK:
         return
     if o.kind != O_REG and o.var is not None and o.var.space == "param":
-        params.set_words(ctx, o.var, words[: (o.var.size + 3) // 4])
+        params.set_words(ctx, o.var, words[: params.word_count(o.var)])
         return
     write_words(ctx, o, formal.type, words)
 

@@ -163,8 +163,12 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
             if is_variadic(v):
                 ctx.state.incoming[v] = p.stack
                 continue
-            base = ctx.b.r("frame.IN", imm(p.stack))
-            words = params.read_memory(ctx, base, 0, p.words, p.stack % 8)
+            given = params.Memory(ctx.b.r("frame.IN", imm(p.stack)), 0, p.stack % 8)
+            slot = params.in_frame(ctx, v)
+            if slot is not None:
+                params.copy_memory(ctx, given, slot, p.words)
+                continue
+            words = params.read_memory(ctx, given, p.words)
         if v.space == "reg":
             parts = whole(v)
             n = len(words) // len(parts)
@@ -192,7 +196,12 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
         for v in f.rets:
             at = align_up(at, var_align(v))
             # The memory that the caller provides has the alignment of the type.
-            params.write_memory(ctx, base, at, params.get_words(ctx, v), 0 if var_align(v) >= 8 else -1)
+            there = params.Memory(base, at, 0 if var_align(v) >= 8 else -1)
+            slot = params.in_frame(ctx, v)
+            if slot is not None:
+                params.copy_memory(ctx, slot, there, params.word_count(v))
+            else:
+                params.write_memory(ctx, there, params.get_words(ctx, v))
             at += v.size
     for v, p in zip(f.rets, where, strict=not in_memory):
         if v.space == "reg":

@@ -5,7 +5,7 @@ A ``.param`` variable of a ``.func`` body (its parameters, its results, the argu
 variable whose address is taken is in the stack frame instead.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_zero_reg
@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
 SIGNED: Final[frozenset[str]] = frozenset(("s8", "s16", "s32", "s64"))
+_COPIED_TOGETHER: Final = 16
+"""Words of a copy that are in registers together: an even number, for pairs; loads of some are on their way at once."""
+
+
+class Memory(NamedTuple):
+    """Words of local memory: a base address, a byte offset from it, and the base modulo 8 (-1: only a multiple of 4 is known)."""
+
+    base: Opnd
+    offset: int
+    phase: int
+
+    def later(self, count: int) -> "Memory":
+        """The memory `count` bytes further."""
+        return Memory(self.base, self.offset + count, self.phase)
 
 
 def extract_selector(byte: int, bits: int, signed: bool) -> int:
@@ -47,14 +61,28 @@ def prepare(ctx: "Ctx", var: Var, in_memory: bool) -> None:
     if in_memory:
         ctx.state.frame_slot(var)
     elif var not in ctx.state.param_words:
-        ctx.state.param_words[var] = {k: ctx.temp() for k in range((var.size + 3) // 4)}
+        ctx.state.param_words[var] = {k: ctx.temp() for k in range(word_count(var))}
 
 
-def read_memory(ctx: "Ctx", base: Opnd, at: int, count: int, phase: int) -> list[Opnd]:
-    """Load `count` words of local memory at `base` + `at` bytes, in pairs where their address is a multiple of 8.
+def word_count(var: Var) -> int:
+    """Words of a variable."""
+    return (var.size + 3) // 4
 
-    ``phase``: `base` modulo 8 (0 or 4), or -1 if only a multiple of 4 is known.
-    """
+
+def frame_memory(ctx: "Ctx", offset: int) -> Memory:
+    """The frame from a byte offset on; where the frame's base moves, a multiple of 4 is all that is known of it."""
+    return Memory(ctx.frame(offset), 0, offset % 8 if ctx.state.frame_base == K_NONE else -1)
+
+
+def in_frame(ctx: "Ctx", var: Var) -> Memory | None:
+    """The memory of a parameter variable whose address is taken; None if its words are SSA variables."""
+    offset = ctx.state.frame_offset.get(var)
+    return None if offset is None else frame_memory(ctx, offset)
+
+
+def read_memory(ctx: "Ctx", memory: Memory, count: int) -> list[Opnd]:
+    """Load `count` words, in pairs where their address is a multiple of 8."""
+    base, at, phase = memory
     out: list[Opnd] = []
     while len(out) < count:
         here = at + 4 * len(out)
@@ -66,8 +94,9 @@ def read_memory(ctx: "Ctx", base: Opnd, at: int, count: int, phase: int) -> list
     return out
 
 
-def write_memory(ctx: "Ctx", base: Opnd, at: int, words: list[Opnd], phase: int) -> None:
-    """Store words at `base` + `at` bytes, in pairs as :func:`read_memory`; undefined words are not stored."""
+def write_memory(ctx: "Ctx", memory: Memory, words: list[Opnd]) -> None:
+    """Store words, in pairs as :func:`read_memory`; undefined words are not stored."""
+    base, at, phase = memory
     k = 0
     while k < len(words):
         here = at + 4 * k
@@ -81,14 +110,21 @@ def write_memory(ctx: "Ctx", base: Opnd, at: int, words: list[Opnd], phase: int)
         k += 1
 
 
+def copy_memory(ctx: "Ctx", source: Memory, target: Memory, count: int) -> None:
+    """Copy words, a few at a time: all of a large variable would not fit into registers."""
+    for k in range(0, count, _COPIED_TOGETHER):
+        words = read_memory(ctx, source.later(4 * k), min(_COPIED_TOGETHER, count - k))
+        write_memory(ctx, target.later(4 * k), words)
+
+
 def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
     """The variable's words."""
     offset = ctx.state.frame_offset.get(var)
     if offset is not None:
         base = ctx.frame(offset)
-        return [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range((var.size + 3) // 4)]
+        return [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range(word_count(var))]
     keys = ctx.state.param_words[var]
-    return [ctx.get(keys[k]) for k in range((var.size + 3) // 4)]
+    return [ctx.get(keys[k]) for k in range(word_count(var))]
 
 
 def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
@@ -100,7 +136,7 @@ def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
             ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(4 * k), w])
         return
     keys = ctx.state.param_words[var]
-    for k in range(min(len(words), (var.size + 3) // 4)):
+    for k in range(min(len(words), word_count(var))):
         ctx.set(keys[k], words[k])
 
 

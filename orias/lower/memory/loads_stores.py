@@ -91,9 +91,11 @@ def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None
 
 
 def acquire_fence(ctx: "Ctx", scope: str) -> None:
-    """What follows an acquire operation: for scopes beyond the CTA, an invalidation of L1."""
+    """What follows an acquire operation: for scopes beyond the CTA, an invalidation of L1; else no access moves before it."""
     if _MEMBAR_SCOPE[scope] != "CTA":
         ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)
+    else:
+        ctx.b.emit("fence.ACQUIRE", [], [])
 
 
 def space_of(sig: Sig) -> str:
@@ -272,7 +274,7 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
     else:
         name = ("LDG.E" if space == "global" or total == _WIDE else "LD.E") + _global_mods(ctx, sig, size)
     if volatile_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
     width = max(1, total // 32)
     if total == _WIDE:
         # The first result is the upper half; a store has the lower half first.
@@ -296,7 +298,7 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         else:
             spread(ctx, dst, value, type_)
     if volatile_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
     if order == "acquire":
         acquire_fence(ctx, "cta" if space == "shared" and not ctx.target.has(features.CLUSTERS) else scope)
 
@@ -367,10 +369,10 @@ def lower_st(ctx: "Ctx", i: Instr) -> None:
         name = ("STG.E" if space == "global" or wide else "ST.E") + _global_mods(ctx, sig, size)
     strong_shared = space == "shared" and order not in ("", "weak")
     if strong_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
     ctx.b.emit(name, [], [*group, *values], ctx.guard)
     if strong_shared:
-        ctx.b.emit("fence", [], [])
+        ctx.b.emit("fence.SHARED", [], [])
 
 
 # --- parameters and constants -----------------------------------------------------------------------------------
@@ -496,9 +498,12 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
     mods = i.sig.mods
     text = i.sig.text
     scope = mods.get("scope", "cta")
-    if "mbarrier_init" in text or (mods.get("order") == "acquire" and "sync_restrict" in text):
+    if "mbarrier_init" in text:
         # ptxas emits no instruction; the pseudo operation keeps the accesses in order.
         ctx.b.emit("fence", [], [])
+        return
+    if mods.get("order") == "acquire" and "sync_restrict" in text:
+        acquire_fence(ctx, "cta")
         return
     if mods.get("proxy") == "tensormap::generic":
         from orias.lower.memory.tensormap import tensormap_fence
@@ -516,7 +521,8 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
     if order == "acquire":
         if scope == "cta":
             ctx.b.emit("MEMBAR.ALL.CTA", [], [], ctx.guard)
-        acquire_fence(ctx, scope)
+        else:
+            acquire_fence(ctx, scope)
         return
     fence(ctx, "SC" if order == "sc" else "ALL", scope, release_only=order == "release")
 

@@ -89,8 +89,7 @@ def lower_syscall(ctx: "Ctx", i: Instr) -> None:
         if place.reg >= 0:
             moves.extend((place.reg + k, w) for k, w in enumerate(words))
         else:
-            phase = place.stack % 8 if ctx.state.frame_base == K_NONE else -1
-            params.write_memory(ctx, ctx.frame(place.stack), 0, [_word(ctx, w) for w in words], phase)
+            params.write_memory(ctx, params.frame_memory(ctx, place.stack), [_word(ctx, w) for w in words])
     name = syscall_name(i)
     address = ctx.module.driver_function(ctx, name)
     for n, w in moves:

@@ -13,7 +13,7 @@ class Choice(NamedTuple):
     abs passes).  ``serial``: threads run one after the other, the last one first, each as far as it can.  ``product``: error in units in the
     last place of products without a rounding mode, which a compiler may fuse with an addition (not rounding them moves
     them by less than one).  ``fuse``: additions take in the product that makes an operand, the first one (1) or the second one (2)
-    if both are products, 0 for none.  ``schedule``: a seed by which warps and divergent paths take turns, 0 for the usual order.
+    if both are products, 0 for none; 3: the first one, over conditional branches too.  ``schedule``: a seed by which warps and divergent paths take turns, 0 for the usual order.
     """
 
     poison: int
@@ -25,6 +25,9 @@ class Choice(NamedTuple):
     fuse: int = 0
     schedule: int = 0
 
+
+ACROSS: Final = 3
+"""``fuse`` over conditional branches."""
 
 CANONICAL: Final = Choice(0x7FF0DEAD, False, 0, False)
 """The decisions of the SASS simulator."""

@@ -9,14 +9,17 @@ Factors = dict[int, tuple[Instr | None, Instr | None]]
 _ENDS: Final = ("bra", "brx", "call", "ret", "exit")
 
 
-def fused_products(function: Function) -> Factors:
-    """The products that stand in the block of the addition that reads them, whose factors are still in their registers there."""
+def fused_products(function: Function, across: bool) -> Factors:
+    """The products that stand in the block of the addition that reads them, whose factors are still in their registers there.
+
+    `across`: or before it, where all threads that come to the addition come from the product.
+    """
     found: Factors = {}
     made: dict[int, Instr] = {}
     readers: dict[int, list[Instr]] = {}
     """By id of a register the products of which it is a factor."""
     for s in function.body or ():
-        if isinstance(s, Label) or (isinstance(s, Instr) and s.sig.name in _ENDS):
+        if isinstance(s, Label) or (not across and isinstance(s, Instr) and s.sig.name in _ENDS):
             made.clear()
             readers.clear()
         if not isinstance(s, Instr):

@@ -80,7 +80,7 @@ class PtxImage:
 
     def _place(self, like: Image | None) -> None:
         if like is not None:
-            self.arena.allocate(max(like.arena.top, 16), "module", 1)
+            self.arena.allocate_like(like.arena)
         constants = [v for v in self._all_variables() if v.space == "const" and v.type in TYPE_BITS]
         known = like.variables if like is not None else {}
         offsets, self.const_size = place(constants)

@@ -11,6 +11,7 @@ from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import U64
+from orias.sim.ptx.choice import ACROSS
 from orias.sim.ptx.fused import fused_products
 from orias.sim.ptx.machine import FIRST_PRED, FIRST_ROW, ptx
 from orias.sim.ptx.ptx_async import ASYNCHRONOUS
@@ -69,7 +70,8 @@ class Unit:
         self.number = number
         self.start = -1
         self.recursive = False
-        self.fused = fused_products(function) if program.image.choice.fuse else {}
+        fuse = program.image.choice.fuse
+        self.fused = fused_products(function, fuse == ACROSS) if fuse else {}
         self.rows: dict[int, tuple[int, int, int]] = {}
         """(first row, bits, rows per element) of each register, by id of its variable."""
         self.first_row, self.first_pred = row, pred

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from orias.ptx.ast import TYPE_BITS, Operand
 from orias.ptx.wmma_checks import shape_numbers
+from orias.sim.core.sim_errors import Fault, Misaligned
 from orias.sim.core.site import Exec, Getter, everywhere
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_half as half
@@ -29,6 +30,8 @@ from orias.sim.ptx.ptx_site import UNSIGNED, PtxSite
 
 Arr = npt.NDArray[Any]
 _WARP: Final = 32
+_LINE_BITS: Final = 64
+"""Machine code takes the lines of a matrix to be multiples of this apart (CUDA asks for 16 bytes)."""
 _ROUNDINGS: Final = {"rn": sf.RN, "rz": sf.RZ, "rm": sf.RM, "rp": sf.RP}
 
 
@@ -92,6 +95,14 @@ class _Memory:
         ld = (
             np.broadcast_to(self.stride(m, a), (a.n,)).astype(I64) if self.stride is not None else np.full(a.n, default)
         )
+        uneven = ld * f.bits % _LINE_BITS != 0
+        if uneven.any():
+            i = int(np.argmax(uneven))
+            raise Fault(
+                Misaligned,
+                f"lines of a matrix at a distance of {int(ld[i])} elements are not at multiples of 8 bytes",
+                i,
+            )
         lane = a.index & 31
         where = f.element(m)
         out = []

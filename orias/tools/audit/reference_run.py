@@ -15,6 +15,7 @@ from orias.ptx.ast import Module
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Trap
 from orias.sim.ptx import CANONICAL, CHOICES, Choice, PtxImage
+from orias.sim.ptx.choice import ACROSS
 from orias.tools.validate.case import Case
 from orias.tools.validate.run_case import Outcome, Place, difference, run
 
@@ -23,18 +24,20 @@ Arr = npt.NDArray[Any]
 _AT_ONCE: Final[tuple[Choice, ...]] = (
     CANONICAL._replace(fuse=1),
     CANONICAL._replace(fuse=2),
+    CANONICAL._replace(fuse=ACROSS),
     CANONICAL._replace(product=1),
     CANONICAL._replace(product=-1),
     *(c for c in CHOICES if not c.serial),
 )
-"""The first four differ in what compilers do most often: they fuse products with additions, in one block and elsewhere."""
-_SERIAL: Final[tuple[Choice, ...]] = tuple(c for c in CHOICES if c.serial)
+"""The first five differ in what compilers do most often: they fuse products with additions, in one block and elsewhere."""
 _MOST_SERIAL: Final = 200_000
 """Thread instructions above which threads are not run one after the other, or by other schedules, because that takes minutes."""
 SCHEDULES: Final = (1, 2)
 """Seeds by which warps and divergent paths take turns in machine code."""
-_REFERENCE_SCHEDULES: Final = (1, 2, 3, 4)
+_SCHEDULED: Final[tuple[Choice, ...]] = tuple(CANONICAL._replace(schedule=seed) for seed in (1, 2, 3, 4))
 """The same for the PTX, to see whether its results depend on them."""
+_ORDERS: Final[tuple[Choice, ...]] = (*(c for c in CHOICES if c.serial), *_SCHEDULED)
+"""Orders of threads: where more than two of them store to a word, the one that is neither the first nor the last may win."""
 _NARROW: Final = 2.0**-4
 """A float is one with an error if its values differ by less than this part of the largest."""
 _TOGETHER: Final = 2
@@ -108,8 +111,7 @@ class Reference:
         """The outcomes of the first choices: a run takes as long as the launch, so only what is asked for is run."""
         self.small: Final[bool] = outcome.instructions <= _MOST_SERIAL
         """Other orders of threads are tried."""
-        serial = _SERIAL if self.small else ()
-        self._choices: Final[tuple[Choice, ...]] = (*_AT_ONCE, *serial)
+        self._choices: Final[tuple[Choice, ...]] = (*_AT_ONCE, *(_ORDERS if self.small else ()))
         self._ordered = -1
 
     def _first(self, count: int) -> list[Outcome]:
@@ -127,8 +129,8 @@ class Reference:
         """True if no order in which warps and divergent paths took turns changed a bit of the PTX's results."""
         if self._ordered < 0:
             self._ordered = 1
-            for seed in _REFERENCE_SCHEDULES:
-                o = run(PtxImage(self.module, self.arch, CANONICAL._replace(schedule=seed), self.like), self.case)
+            for choice in _SCHEDULED:
+                o = run(PtxImage(self.module, self.arch, choice, self.like), self.case)
                 if difference(self.outcome, o) is not None:
                     self._ordered = 0
                     break

@@ -67,7 +67,7 @@ def run(image: Runnable, case: Case, watch: Place | None = None, **options: Any)
     """
     arena = image.arena
     if arena.top > REGIONS_FROM:
-        raise ValueError("the module's variables need too much memory")
+        raise SimError("the module's variables need too much memory")
     arena.top = REGIONS_FROM
     params = [bytearray(p) for p in case.params]
     places: list[tuple[int, int]] = []
