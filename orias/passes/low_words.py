@@ -9,11 +9,8 @@ from typing import Final
 from orias.isa.op import op
 from orias.isa.operand import (
     FIRST_VREG,
-    K_B,
     K_NONE,
     K_R,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
     Opnd,
@@ -67,8 +64,8 @@ def _read_beyond(fn: Func, found: dict[int, Inst]) -> set[int]:
 
     def read(operands: list[Opnd]) -> None:
         for o in operands:
-            # Most operands are none of these registers (the test of a virtual register is written out for them).
-            if o >= FIRST_VREG and o & KIND_MASK <= K_B and o >> PAYLOAD_SHIFT in found:
+            # Most operands are none of these registers.
+            if o >= FIRST_VREG and vreg(o) in found and is_vreg(o):
                 v = vreg(o)
                 if v not in whole and sum(lane_words(o, fn.vwidth[v])) > 1:
                     whole.add(v)

@@ -13,7 +13,7 @@ from orias.analysis.liveness import Liveness, WordCounts, liveness
 from orias.isa.isa_table import load
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_TEXTURE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
-from orias.ori.ir import OP_ACQUIRE, OP_COPY, OP_IN_TURN, OP_PACK, OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, ORDERING, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_to_alu
 from orias.schedule.deps import Graph, build, estimate, is_fixed_point, is_whole, virtual_reads, virtual_writes
@@ -322,8 +322,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     earliest = _first_cycles(arrivals, reads, writes)
     at_cycle = [0] * n
     pipe_free: dict[str, int] = {}
-    # What only keeps accesses in order takes no pipe and no cycle.
-    keys = ["" if i.op is OP_ACQUIRE or i.op is OP_IN_TURN else lat.pipe_key(i.op) for i in graph.insts]
+    keys = ["" if i.op in ORDERING else lat.pipe_key(i.op) for i in graph.insts]
     out: list[int] = []
     window = fn.knobs.sched_ready_window
     intervals = [lat.interval(i.op) if keys[k] else 0 for k, i in enumerate(graph.insts)]

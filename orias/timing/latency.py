@@ -40,8 +40,6 @@ _NEAREST: Final[dict[str, str]] = {
 _GMMA_SOURCES: Final = 7
 """Cycles until the uniform registers of a warpgroup operation may be overwritten; ptxas leaves 1 (docs/facts/timing.md)."""
 _BEFORE_CS2R: Final = 14
-_EARLY_UNIFORM: Final = ("UMOV", "ULDC", "VOTEU")
-"""Classes whose uniform results may arrive before an operation of the uniform pipe has read its sources (VOTEU: a guess, no sample)."""
 
 GPR: Final = 0
 PRED: Final = 1
@@ -202,18 +200,18 @@ def source_cycles(reader: Op, u: Units, sm: int) -> int:
     except Unsupported:
         return 1
     if name == "UALU":
-        row = name
-    elif name.startswith("MMA."):
-        row = str(widths(reader).src[0])
-    else:
+        return max([n for w, n, sms in _load().sources if w.startswith("UALU.") and sm in sms], default=1)
+    if not name.startswith("MMA."):
         return 1
-    return max([n for w, n, sms in _load().sources if w == row and sm in sms], default=1)
+    words = str(widths(reader).src[0])
+    return max([n for w, n, sms in _load().sources if w == words and sm in sms], default=1)
 
 
-def reads_before(reader: Op, writer: Op, u: Units) -> bool:
+def reads_before(reader: Op, writer: Op, u: Units, sm: int) -> bool:
     """True if an operation of fixed latency has read its sources before a result of the next one can arrive, as one pipe sees to."""
     if base_class(reader, u) == "UALU":
-        return base_class(writer, u) not in _EARLY_UNIFORM
+        row = f"UALU.{base_class(writer, u)}"
+        return not any(w == row and sm in sms for w, _, sms in _load().sources)
     return writer.flags & F_WGMMA_SYNC != 0 or writer.base.endswith("MMA")
 
 
@@ -413,7 +411,7 @@ class Latency:
     def war(self, reader: Op, writer: Op) -> int:
         """Cycles from a read at issue (not a late read) to a write of the same register."""
         n = self.held(reader)
-        if n == 1 or self.units.barriers(writer) & NEEDS_WRITE or reads_before(reader, writer, self.units):
+        if n == 1 or self.units.barriers(writer) & NEEDS_WRITE or reads_before(reader, writer, self.units, self.sm):
             return 1
         return n
 

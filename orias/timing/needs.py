@@ -113,7 +113,7 @@ class Facts:
     def war(self, reader: Op, writer: Decoded) -> int:
         """Minimum cycles from a read at issue to a write of the same register."""
         n = self.source_cycles(reader)
-        if n == 1 or self.needs(writer) & NEEDS_WRITE or reads_before(reader, writer.op, self.units):
+        if n == 1 or self.needs(writer) & NEEDS_WRITE or reads_before(reader, writer.op, self.units, self.sm):
             return 1
         return n
 
