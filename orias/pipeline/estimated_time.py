@@ -9,6 +9,9 @@ from orias.ori.ir import Block, Func
 from orias.target.register_steps import registers_for
 from orias.timing.latency import Latency, latency
 
+_DEEPEST: Final = 40
+"""Loops within more loops than this are taken to run as often as those: a power of any depth is more than a float holds."""
+
 
 @final
 class EstimatedTime:
@@ -33,7 +36,7 @@ class EstimatedTime:
         for b in fn.blocks:
             place = at.setdefault(b.depth, len(at))
             if place == len(self.weights):
-                self.weights.append(float(fn.knobs.sched_estimated_loop_iterations**b.depth))
+                self.weights.append(loop_weight(fn, b.depth))
                 self.busy.append(0)
             self.places.append(place)
             self.busy[place] += _busiest(b, lat)
@@ -49,6 +52,11 @@ class EstimatedTime:
             alone += weight * one
             full += weight * beside_others(one, busy, warps)
         return both(alone, full)
+
+
+def loop_weight(fn: Func, depth: int) -> float:
+    """How often a block of a loop depth is taken to run."""
+    return float(fn.knobs.sched_estimated_loop_iterations) ** min(depth, _DEEPEST)
 
 
 def warps_with(fn: Func, registers: int) -> int:

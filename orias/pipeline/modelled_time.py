@@ -4,7 +4,7 @@ from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import K_SB, imm_value, is_imm, is_zero_reg, kind_of, payload
 from orias.ori.ir import Block, Func
-from orias.pipeline.estimated_time import beside_others, both, warps_with
+from orias.pipeline.estimated_time import beside_others, both, loop_weight, warps_with
 from orias.timing.machine_step import StepMaker
 from orias.timing.play import Player, visit
 from orias.timing.step import NO_UNIT, UNITS, Step
@@ -20,7 +20,6 @@ def modelled_time(fn: Func) -> float:
     find_loops(fn, dominators(fn))
     warps = warps_with(fn, fn.reg_count)
     maker = StepMaker(fn.target.sm, fn.target.latency_class)
-    trips = fn.knobs.sched_estimated_loop_iterations
     alone = full = 0.0
     by_depth: dict[int, list[Block]] = {}
     for b in fn.blocks:
@@ -30,7 +29,7 @@ def modelled_time(fn: Func) -> float:
         if not steps:
             continue
         one, busiest = _cycles(maker, steps, depth, fn.knobs.sched_model_turns)
-        weight = float(trips**depth)
+        weight = loop_weight(fn, depth)
         alone += weight * one
         full += weight * beside_others(one, busiest, warps)
     return both(alone, full)

@@ -113,6 +113,18 @@ def nested_loops(n: int) -> str:
     )
 
 
+def nested_counters(n: int) -> str:
+    """Loops in loops, each with a counter of its own, which all others carry."""
+    first = _lines(n, lambda k: f"mov.u32 %c{k}, 0;\nL{k}:")
+    last = _lines(
+        n,
+        lambda k: (
+            f"add.u32 %c{n - 1 - k}, %c{n - 1 - k}, 1;\nsetp.lt.u32 %p1, %c{n - 1 - k}, %r1;\n@%p1 bra L{n - 1 - k};"
+        ),
+    )
+    return entry(f".reg .b32 %c<{n}>;\nld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n{first}{last}ret;")
+
+
 def nested_conditions(n: int) -> str:
     """Conditions in conditions, with code on both sides."""
     return entry(
@@ -297,6 +309,7 @@ LARGE: Final[dict[Callable[[int], str], tuple[int, bool]]] = {
     forward_branches: (2000, TAKEN),
     backward_branches: (1000, TAKEN),
     nested_loops: (300, TAKEN),
+    nested_counters: (800, TAKEN),
     nested_conditions: (1000, TAKEN),
     chain_of_branches: (10_000, TAKEN),
     backward_chain: (10_000, TAKEN),

@@ -5,7 +5,7 @@ A ``.param`` variable of a ``.func`` body (its parameters, its results, the argu
 variable whose address is taken is in the stack frame instead.
 """
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, final
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_zero_reg
@@ -20,12 +20,16 @@ _COPIED_TOGETHER: Final = 16
 """Words of a copy that are in registers together: an even number, for pairs; loads of some are on their way at once."""
 
 
-class Memory(NamedTuple):
+@final
+class Memory:
     """Words of local memory: a base address, a byte offset from it, and the base modulo 8 (-1: only a multiple of 4 is known)."""
 
-    base: Opnd
-    offset: int
-    phase: int
+    __slots__ = ("base", "offset", "phase")
+
+    def __init__(self, base: Opnd, offset: int, phase: int) -> None:
+        self.base: Final[Opnd] = base
+        self.offset: Final[int] = offset
+        self.phase: Final[int] = phase
 
     def later(self, count: int) -> "Memory":
         """The memory `count` bytes further."""
@@ -82,7 +86,7 @@ def in_frame(ctx: "Ctx", var: Var) -> Memory | None:
 
 def read_memory(ctx: "Ctx", memory: Memory, count: int) -> list[Opnd]:
     """Load `count` words, in pairs where their address is a multiple of 8."""
-    base, at, phase = memory
+    base, at, phase = memory.base, memory.offset, memory.phase
     out: list[Opnd] = []
     while len(out) < count:
         here = at + 4 * len(out)
@@ -96,7 +100,7 @@ def read_memory(ctx: "Ctx", memory: Memory, count: int) -> list[Opnd]:
 
 def write_memory(ctx: "Ctx", memory: Memory, words: list[Opnd]) -> None:
     """Store words, in pairs as :func:`read_memory`; undefined words are not stored."""
-    base, at, phase = memory
+    base, at, phase = memory.base, memory.offset, memory.phase
     k = 0
     while k < len(words):
         here = at + 4 * k

@@ -31,11 +31,11 @@ class SsaBuilder:
         "_kinds",
         "_next_temp",
         "_phi_block",
-        "_phi_users",
         "_phis",
         "_sealed",
         "_undef",
         "_undef_insts",
+        "_users",
         "names",
     )
 
@@ -48,7 +48,8 @@ class SsaBuilder:
         """Phis of each block: block id -> register id -> phi.  `finish` adds them to the block's instructions."""
         self._phi_block: dict[int, Block] = {}
         """Block of each live phi, by the phi's register id."""
-        self._phi_users: dict[int, list[Inst]] = {}
+        self._users: dict[Opnd, dict[int, Inst]] = {}
+        """The phis that have a value as an operand, each by its register id; removed phis may be among them."""
         self._forward: dict[int, Opnd] = {}
         """Register id of a removed phi -> the value that replaces it."""
         self._kinds: dict[int, tuple[int, int]] = {CC_KEY: (K_P, 1)}
@@ -189,13 +190,12 @@ class SsaBuilder:
                 known = d.get(key) if d is not None else None
                 v = self._lookup(key, p, todo) if known is None else self.resolve(known)
                 phi.src.append(v)
-                ident = v >> PAYLOAD_SHIFT
-                if ident in self._phi_block and v != me:
-                    users = self._phi_users.get(ident)
+                if v != me:
+                    users = self._users.get(v)
                     if users is None:
-                        self._phi_users[ident] = [phi]
+                        self._users[v] = {vreg(me): phi}
                     else:
-                        users.append(phi)
+                        users[vreg(me)] = phi
             done.append(phi)
         self._simplify(done)
 
@@ -232,11 +232,27 @@ class SsaBuilder:
             del self._phi_block[ident]
             self._forward[ident] = same
             del self._phis[block.id][ident]
-            users = self._phi_users.pop(ident, None)
-            if users is not None:
-                work.extend(users)
-                if vreg(same) in self._phi_block:
-                    self._phi_users.setdefault(vreg(same), []).extend(users)
+            self._hand_on(me, same, work)
+
+    def _hand_on(self, removed: Opnd, same: Opnd, work: list[Inst]) -> None:
+        """The phis that use a removed one use the value instead; those that used it already, or are it, may be trivial now."""
+        users = self._users.pop(removed, None)
+        if users is None:
+            return
+        own = users.pop(vreg(same), None)
+        if own is not None:
+            work.append(own)
+        others = self._users.get(same)
+        if others is None:
+            self._users[same] = users
+            return
+        small, large = (users, others) if len(users) < len(others) else (others, users)
+        for ident, phi in small.items():
+            if ident in large:
+                work.append(phi)
+            elif ident in self._phi_block:
+                large[ident] = phi
+        self._users[same] = large
 
     def seal(self, block: Block) -> None:
         """Declare that all predecessors of the block are known."""
