@@ -151,6 +151,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("RegAllocPackTrials", 12, 0, 1_000, "tries", "AllocateRegisters", "Tries to do with fewer registers."),
     Knob("RegAllocPackBudget", 60_000, 0, 100 * _M, "values", "AllocateRegisters", "Values that these tries may place."),
     Knob("RegAllocMaxSpillRounds", 60, 20, 1_000, "rounds", "AllocateRegisters", "How often spilling and allocation repeat before the kernel is refused."),
+    Knob("RegAllocSpillStepFailures", 16, 1, 100_000, "values", "AllocateRegisters", "Values without a place among free registers for each register that the next round takes away where they live."),
+    Knob("RegAllocSpillStepMost", 8, 1, 256, "registers", "AllocateRegisters", "The most registers that a round takes away there."),
     Knob("RegAllocSpillBudget", 200 * _M, 1_024, 2_000 * _M, "bits", "AllocateRegisters", "Work of the choice of what to spill."),
     Knob("RegAllocRematGain", 4, 1, 1_000, "", "AllocateRegisters", "How many times cheaper than a spill it is to compute a value again."),
     Knob("RegAllocShareDistance", 12, 0, 10_000, "instructions", "AllocateRegisters", "Distance within which a reloaded value stays in its register for the next reader."),

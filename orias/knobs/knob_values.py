@@ -44,6 +44,8 @@ class Knobs:
         "reg_alloc_share_spans",
         "reg_alloc_snug_reach",
         "reg_alloc_spill_budget",
+        "reg_alloc_spill_step_failures",
+        "reg_alloc_spill_step_most",
         "reg_tgt_extra_steps",
         "remat_inst_per_word",
         "remat_max_blocks",
@@ -188,6 +190,8 @@ class Knobs:
     reg_alloc_pack_trials: int
     reg_alloc_pack_budget: int
     reg_alloc_max_spill_rounds: int
+    reg_alloc_spill_step_failures: int
+    reg_alloc_spill_step_most: int
     reg_alloc_spill_budget: int
     reg_alloc_remat_gain: int
     reg_alloc_share_distance: int

@@ -1,6 +1,6 @@
 """Register allocation of a function: the steps, in order (``docs/regalloc.md``)."""
 
-from typing import Final, final
+from typing import final
 
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.analysis.inflight import has_operations
@@ -26,10 +26,6 @@ from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
 from orias.regalloc.wgmma_spill import check_operations, gather_accumulators
 from orias.target.register_steps import SYSTEM_REGISTERS
-
-_FAILURES_OF_A_STEP: Final = 16
-"""Classes without a place for each word by which a penalty rises: where hundreds fail, one word at a time takes tens of rounds."""
-_LARGEST_STEP: Final = 8
 
 
 @final
@@ -194,7 +190,9 @@ def _victims(
             return victims, []
         # Enough registers are free at every point but not adjacent ones: reduce the registers where the failures are.
         failed = [c for c in result.failed if c.file == file]
-        step = min(max(1, len(failed) // _FAILURES_OF_A_STEP), _LARGEST_STEP)
+        # One register at a time takes tens of rounds where hundreds of values fail.
+        knobs = rg.fn.knobs
+        step = min(max(1, len(failed) // knobs.reg_alloc_spill_step_failures), knobs.reg_alloc_spill_step_most)
         for p in {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}:
             inst = rg.insts[p]
             if inst is not None:

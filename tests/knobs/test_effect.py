@@ -98,6 +98,8 @@ NEEDS = {
     "RegAllocPackTrials": "an assignment with more registers than the need",
     "RegAllocPackBudget": "the same",
     "RegAllocMaxSpillRounds": "a kernel that 60 rounds do not fit",
+    "RegAllocSpillStepFailures": "a kernel where many values have no place among free registers",
+    "RegAllocSpillStepMost": "a kernel where hundreds of values have no place among free registers",
     "RegAllocSpillBudget": "hundreds of thousands of candidates",
     "SchedBankBudget": "reads of registers that collide (tests/schedule/test_spread_reads.py)",
     "RegAllocShareSpans": "spilled values read in many blocks",
