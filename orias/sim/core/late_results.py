@@ -381,18 +381,19 @@ class Watch:
         if n.fixed and n.known and self.facts.source_cycles(n.d.op) > 1:
             for u, slot in n.touch.reads:
                 if u < P_BASE and slot != SLOT_GUARD:
-                    who = self._members(u, act)
-                    warp = who if who is act.warps else act.warp_of
-                    self.held[u] = [x for x in self.held.get(u, ()) if x.node is not n]
-                    self.held[u].append(_Pending(n, u, 0, who, warp, self.now[warp], 0, None))
+                    self.held.setdefault(u, []).append(self._read(n, u, act, 0))
         late = n.late
         while late:
             u = (late & -late).bit_length() - 1
             late &= late - 1
-            who = self._members(u, act)
-            warp = who if who is act.warps else act.warp_of
             boards = (0 if n.read > 5 else 1 << n.read) | (proofs if not n.fixed and n.touch.writes else 0)
-            self.reading.append(_Pending(n, u, 0, who, warp, self.now[warp], boards, None))
+            self.reading.append(self._read(n, u, act, boards))
+
+    def _read(self, n: Node, u: int, act: Active, boards: int) -> _Pending:
+        """A read of a unit that is not over when its instruction has been issued."""
+        who = self._members(u, act)
+        warp = who if who is act.warps else act.warp_of
+        return _Pending(n, u, 0, who, warp, self.now[warp], boards, None)
 
     def _sweep(self) -> None:
         for u in list(self.fixed):
