@@ -170,6 +170,8 @@ class Decoder:
                 shape = info.shapes[key] = self._shape(info, w)
                 if shape is None:
                     continue
+            if info.form.illegal and not info.form.executes(-1, w):
+                raise IllegalWord(f"{self._raw.name}: {w:#034x}: {info.form.mnemonic} has no such operation on a GPU")
             return self._build(info, shape, w)
         raise IllegalWord(self._why(w, opcode, infos))
 

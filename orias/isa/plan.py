@@ -308,6 +308,10 @@ def _solve(form: Form, slots: list[Slot], sigs: list[int], mods: str) -> int | N
             return None
         if not states:
             return None
+    if form.illegal:
+        states = [st for st in states if form.executes(st[0], st[1])]
+        if not states:
+            return None
     best = states[0]
     for st in states:
         for m, v in form.nots:

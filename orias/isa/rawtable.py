@@ -40,7 +40,7 @@ class Form:
     """One form of an opcode."""
 
     __slots__ = (
-        "alias", "bars", "counts", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
+        "alias", "bars", "counts", "default", "default_by_mods", "guard_up", "illegal", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
         "seen", "skips", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_reuse", "_skeletons", "vocabulary",
     )  # fmt: skip
 
@@ -63,6 +63,8 @@ class Form:
         self.mask: int = 0xFFF | 1 << 91
         self.val: int = opcode & 0xFFF | (opcode >> 12) << 91
         self.nots: list[tuple[int, int]] = []
+        self.illegal: list[tuple[int, int]] = []
+        """Conditions under which a GPU refuses the word, although disassemblers print it."""
         self.pow2: bool = False
         self.alias: bool = False
         self.printed: Final[bool] = layout is None or layout.printed
@@ -89,6 +91,8 @@ class Form:
                 self.val |= val
             elif word == "unless":
                 self.nots = [parse_condition(x) for x in rest.split(" or ")]
+            elif word == "illegal":
+                self.illegal = [parse_condition(x) for x in rest.split(" or ")] if rest else [(0, 0)]
             elif word == "bars":
                 self.bars = ("w" in rest) | ("r" in rest) << 1
             elif word == "seen":
@@ -190,6 +194,10 @@ class Form:
         if found is None:
             found = self._skeletons = [_skeleton(o) for o in self._operand_texts]
         return found
+
+    def executes(self, mask: int, word: int) -> bool:
+        """False if a GPU refuses every word that has these values in the bits of the mask."""
+        return not any(m & ~mask == 0 and word & m == v for m, v in self.illegal)
 
     def control_fault(self, ctl: int) -> str:
         """What makes a 21-bit control word illegal for this form; empty if it is legal."""

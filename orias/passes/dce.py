@@ -2,8 +2,21 @@
 
 from typing import Final
 
-from orias.isa.op import F_ATOMIC, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VREG, K_B, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
+from orias.isa.op import F_ATOMIC, F_CONVERGENT, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
+from orias.isa.operand import (
+    FIRST_VREG,
+    K_B,
+    K_P,
+    K_R,
+    K_UR,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    URZ,
+    in_file,
+    is_hardwired,
+)
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC, taking_part
 
@@ -93,7 +106,7 @@ def _is_named(inst: Inst, named: dict[int, list[tuple[str, str]]]) -> bool:
 
 
 def _drop_unread_results(insts: list[Inst], fn: Func, live: bytearray) -> None:
-    """Results nobody reads become RZ or PT where the operation has another reason to stay."""
+    """Results nobody reads become RZ, PT or, of ELECT, URZ where the operation has another reason to stay."""
     for inst in insts:
         dst = inst.dst
         for k, d in enumerate(dst):
@@ -103,6 +116,8 @@ def _drop_unread_results(insts: list[Inst], fn: Func, live: bytearray) -> None:
                         dst[k] = RZ
                 elif in_file(d, K_P):
                     dst[k] = PT
+                elif in_file(d, K_UR) and inst.op.flags & F_CONVERGENT and len(dst) > 1:
+                    dst[k] = URZ
         if inst.op.flags & F_OPTIONAL_PREDICATES:
             while len(dst) > 1 and dst[-1] == PT:
                 dst.pop()

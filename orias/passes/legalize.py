@@ -269,15 +269,15 @@ class _Legalizer:
         raise Unsupported(f"no form of '{inst.op.name}' on {self.fn.target.name} for: {_text(inst)}", inst.loc)
 
     def _orders(self, inst: Inst, src: list[Opnd]) -> list[list[Opnd]]:
-        if inst.op.flags & F_COMMUTES and len(src) >= 2:
-            swapped = [src[1], src[0], *src[2:]]
-            if kind_of(src[0]) in _MOVABLE and in_file(src[1], K_R):
-                return [swapped, src]
-            if inst.op.base == "IADD3" and len(src) == 3:
-                # Any order of the three addends will do while no carry is involved.
-                return [src, swapped, [src[0], src[2], src[1]], [src[2], src[0], src[1]], [src[1], src[2], src[0]]]
-            return [src, swapped]
-        return [src]
+        if not inst.op.flags & F_COMMUTES or len(src) < 2:
+            return [src]
+        swapped = [src[1], src[0], *src[2:]]
+        movable = kind_of(src[0]) in _MOVABLE and in_file(src[1], K_R)
+        orders = [swapped, src] if movable else [src, swapped]
+        if inst.op.base in ("IADD3", "UIADD3"):
+            a, b, c = src[:3]
+            orders.extend([*order, *src[3:]] for order in ((a, c, b), (c, a, b), (b, c, a)))
+        return orders
 
     def _move_some(self, inst: Inst, src: list[Opnd]) -> bool:
         slots = [k for k, s in enumerate(src) if kind_of(s) in _MOVABLE or (has_modifiers(s) and in_file(s, K_R))]

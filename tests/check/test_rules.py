@@ -297,9 +297,11 @@ def test_sources_of_a_matrix_operation(arch: str, product: str, need: int, regis
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
 def test_sources_of_the_uniform_pipe(arch: str) -> None:
-    """UMOV and ULDC may replace a source after three cycles (an H100: wrong results after one and two), the pipe itself at once."""
+    """UMOV, ULDC and ELECT may replace a source after three cycles (an H100: wrong after one and two), the pipe itself at once."""
     carries = "UPT, UPT, " if arch in ("sm_100", "sm_120") else ""
     writers = ["UMOV UR5, 0x1"] + ([] if arch in ("sm_100", "sm_120") else ["ULDC UR5, c[0x0][0x160]"])
+    if arch not in ("sm_75", "sm_80"):
+        writers.append("ELECT P0, UR5, PT")
     for cycles in (1, 2, 3):
         first = f"UIADD3 UR4, {carries}UR5, 0x1, URZ | B------ R- W- {'Y' if cycles > 1 else '-'} S{cycles:02}"
         for second in writers:

@@ -360,3 +360,32 @@ def test_generic_atomics_on_barrier_objects(sm: int) -> None:
         d = load(f"sm_{sm}").decode(bits)
         assert d.op.name == name
         assert load(f"sm_{sm}").encode_decoded(d) == bits
+
+
+def test_words_that_a_gpu_refuses() -> None:
+    """The first two addends of IADD3 cannot both be negated: an illegal instruction on an H100, although nvdisasm prints it."""
+    for table in ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"):
+        t = load(table)
+        for name, minus, more in (("IADD3", NEG, []), ("IADD3.X", INV, [NOT_PT, NOT_PT])):
+            for negated in range(8):
+                src = [r(4 + k) | (minus if negated >> k & 1 else 0) for k in range(3)]
+                assert t.accepts(op(name), PT, [r(3)], [*src, *more]) == (negated & 3 != 3)
+    word_ = 0x000FE20007FFE1FF8000000E0B167210
+    assert load("sm_90").text(word_) == "IADD3 R22, -R11, -R14, RZ"
+    with pytest.raises(IllegalWord, match="IADD3 has no such operation on a GPU"):
+        load("sm_90").decode(word_)
+
+
+@pytest.mark.parametrize(
+    ("table", "word_"),
+    [
+        ("sm_80", 0x000FE200000000FF00005C00FF007A3E),
+        ("sm_89", 0x000FE200000000FF00005C00FF007A3E),
+        ("sm_90", 0x000FE200080000FF00000004FF007C3E),
+        ("sm_100", 0x002FCA00080000FF00000006FF007C3E),
+        ("sm_120", 0x001FCA00080000FF00000006FF007C3E),
+    ],
+)
+def test_the_unused_register_of_a_conversion_to_f16(table: str, word_: int) -> None:
+    """Words of ptxas 13.0.88: the field of the third source holds RZ.  R0 there is an illegal instruction on an H100."""
+    assert load(table).decode(word_).extra == 0

@@ -7,7 +7,7 @@ not needed.
 from typing import TYPE_CHECKING, Final
 
 from orias.diag import Unsupported
-from orias.isa.operand import K_NONE, K_P, K_R, K_UR, NOT_PT, PT, RZ, Opnd, imm, imm_value, is_imm, is_vreg
+from orias.isa.operand import K_NONE, K_P, K_R, K_UR, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_vreg
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import O_PAIR, O_SINK, TYPE_BITS, Instr, Operand
 from orias.target import features
@@ -170,11 +170,12 @@ def lower_elect(ctx: "Ctx", i: Instr) -> None:
     mask = ctx.src(i.ops[1], "b32")
     ctx.begin_guarded()
     warpsync(ctx, mask)
-    u, p = ctx.fn.new_vreg(K_UR), ctx.fn.new_vreg(K_P)
-    ctx.b.emit("ELECT", [u, p], [PT])
     dst = i.ops[0]
     first: Operand = dst.elems[0] if dst.kind == O_PAIR else dst
-    if first.kind != O_SINK:
+    u = URZ if first.kind == O_SINK else ctx.fn.new_vreg(K_UR)
+    p = ctx.fn.new_vreg(K_P)
+    ctx.b.emit("ELECT", [u, p], [PT])
+    if u != URZ:
         ctx.write(first, ctx.b.copy(u))
     if dst.kind == O_PAIR:
         ctx.write_pred(dst.elems[1], p)
