@@ -22,6 +22,7 @@ from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, 
 from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import (
     F_AWAITED,
+    F_BARRIER,
     F_CALL,
     F_CLOSES_GROUP,
     F_CONSTMEM,
@@ -74,8 +75,8 @@ two scoreboards is better shared."""
 _NEAR_DELAY: Final = 32
 _DISTANT_DELAY: Final = 200
 _ORDER: Final = 255
-"""The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH and
-USETMAXREG, which have no register result to wait for.  (ptxas 13.0.88 gives them scoreboards all the same.)"""
+"""The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH, SYNCS.CCTL
+and USETMAXREG, which have no register result to wait for.  Barriers of the block wait for it too: other warps rely on it."""
 _CONSTANTS: Final = UR_BASE + 255
 """The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _SETTER_DISTANCE: Final = 2
@@ -226,6 +227,8 @@ class _Assigner:
                         self.awaited |= 1 << row.write
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
+                    if inst.op.flags & F_BARRIER and _ORDER in row.late_units:
+                        row.late_units.remove(_ORDER)  # nothing waits for a barrier
                     if ordered and base == "MEMBAR" and "CTA" in inst.op.mods:
                         row.late_units.append(_ORDER)
                     if base == "UTMACMDFLUSH":
