@@ -92,7 +92,7 @@ class Form:
             elif word == "unless":
                 self.nots = [parse_condition(x) for x in rest.split(" or ")]
             elif word == "illegal":
-                self.illegal = [parse_condition(x) for x in rest.split(" or ")] if rest else [(0, 0)]
+                self.illegal = [parse_condition(x) for x in rest.split(" or ")]
             elif word == "bars":
                 self.bars = ("w" in rest) | ("r" in rest) << 1
             elif word == "seen":
