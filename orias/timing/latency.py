@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
+from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import F_CALL, F_MATRIX, F_RETURNS, F_WGMMA_SYNC, Op
 from orias.isa.operations import facts
 from orias.isa.widths import widths
@@ -398,6 +399,10 @@ class Latency:
         if self._full_latency_overwrites and kind == GPR:
             return max(n, self._raw(first, 1, second, GPR, False))
         return self._overwritten(kind).sure(base_class(first, self.units), base_class(second, self.units)) or n
+
+    def after_arrival(self, operation: Op) -> int:
+        """Cycles from the arrival of a warpgroup to its operation, whatever registers that uses."""
+        return self._raw(ARRIVE, 0, operation, GPR, False)
 
     def held(self, reader: Op) -> int:
         """Cycles from a read at issue (not a late read) after which any operation may write the register."""
