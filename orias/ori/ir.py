@@ -38,11 +38,11 @@ OP_BRA: Final = op("BRA")
 OP_NOP: Final = op("NOP")
 OP_EXIT: Final = op("EXIT")
 OP_ACQUIRE: Final = op("fence.ACQUIRE")
-"""Keeps what follows an acquire after it, to the end of scheduling; a plain `fence` ends before that."""
+"""Keeps what follows an acquire after it, and waits for it: a NOP in the end; a plain `fence` ends before that."""
 OP_IN_TURN: Final = op("fence.SHARED")
 """Keeps accesses to shared memory in order around a strong one, to the end of scheduling; before that a `fence` for all memory."""
 ORDERING: Final = (OP_ACQUIRE, OP_IN_TURN)
-"""What only keeps accesses in order: it takes no pipe and no cycle, and goes when nothing moves any more."""
+"""What keeps accesses in order in scheduling: it takes no pipe and no cycle there."""
 
 
 @final

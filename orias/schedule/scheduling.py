@@ -2,7 +2,7 @@
 
 from orias.analysis.liveness import Liveness
 from orias.options import Options
-from orias.ori.ir import ORDERING, Func
+from orias.ori.ir import OP_ACQUIRE, OP_IN_TURN, OP_NOP, Func
 from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
 from orias.schedule.joined_words import expand_joined
@@ -50,6 +50,7 @@ def post_ra(fn: Func, options: Options) -> None:
         schedule_serial(fn)
     else:
         _set_control_words(fn)
+    _name_acquires(fn)
     keep_apart(fn)
     settle(fn)
     fn.state = "final"
@@ -58,8 +59,15 @@ def post_ra(fn: Func, options: Options) -> None:
 def _drop_order(fn: Func) -> None:
     """Remove what only keeps accesses in order: nothing moves any more."""
     for b in fn.blocks:
-        if any(i.op in ORDERING for i in b.insts):
-            b.insts = [i for i in b.insts if i.op not in ORDERING]
+        if any(i.op is OP_IN_TURN for i in b.insts):
+            b.insts = [i for i in b.insts if i.op is not OP_IN_TURN]
+
+
+def _name_acquires(fn: Func) -> None:
+    """Acquires that are no instruction of their own become NOPs, which have their waits."""
+    for inst in fn.insts():
+        if inst.op is OP_ACQUIRE:
+            inst.op = OP_NOP
 
 
 def _set_control_words(fn: Func) -> None:

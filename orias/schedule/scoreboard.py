@@ -21,11 +21,13 @@ from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, 
 from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import (
     F_AWAITED,
+    F_AWAITS_ITSELF,
     F_BARRIER,
     F_CALL,
     F_CLOSES_GROUP,
     F_CONSTMEM,
     F_DISTANT,
+    F_FENCE,
     F_INVALIDATES_CONSTANTS,
     F_KEEPS_TURN,
     F_LATE_UNIFORM,
@@ -34,6 +36,7 @@ from orias.isa.op import (
     F_ORDERS,
     F_PARTIAL,
     F_PINNED,
+    F_READ,
     F_RETURNS,
     F_SIDE,
     F_SPECIAL,
@@ -44,7 +47,7 @@ from orias.isa.op import (
     op,
 )
 from orias.isa.operand import K_SB, kind_of, payload
-from orias.ori.ir import Block, Func, Inst
+from orias.ori.ir import OP_ACQUIRE, Block, Func, Inst
 from orias.target import features
 from orias.timing.ctl import (
     MAX_STALL,
@@ -80,10 +83,14 @@ _DISTANT_DELAY: Final = 200
 _ORDER: Final = 255
 """The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH, SYNCS.CCTL
 and USETMAXREG, which have no register result to wait for.  Barriers of the block wait for it too: other warps rely on it."""
+_FENCED: Final = UP_BASE + 7
+"""The unit of UPT represents what a MEMBAR of the CTA has ordered, where that is late: the next instruction, whichever, waits for it."""
 _CONSTANTS: Final = UR_BASE + 255
 """The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _ARRIVAL: Final = -1
 """No unit: the arrival of a warpgroup, for which its operation waits whether it uses registers or not."""
+_ACQUIRES: Final = 1
+_FENCES: Final = 2
 _SETTER_DISTANCE: Final = 2
 """Cycles from an instruction that sets a scoreboard to one that waits for it (measured minimum on all targets)."""
 _STAYS: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
@@ -123,7 +130,7 @@ class _Row:
     """What the assigner knows about one instruction."""
 
     __slots__ = (
-        "access", "asks", "counts", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets", "stall", "wait",
+        "access", "acquires", "asks", "counts", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets", "stall", "wait",
         "wait_all", "write", "yield_hint",
     )  # fmt: skip
 
@@ -133,6 +140,8 @@ class _Row:
         self.needs: int = needs
         self.asks: list[int] = []
         """The units for whose pending events it waits, as keys of ``_Pending``."""
+        self.acquires: int = 0
+        """_ACQUIRES: waits for results of operations that acquire; _FENCES: for those of all loads."""
         self.write: int = -1
         self.read: int = -1
         self.late_units: list[int] = []
@@ -173,7 +182,19 @@ _Pending = dict[int, int]
 
 @final
 class _Assigner:
-    __slots__ = ("async_used", "awaited", "blocks", "clears", "events", "fn", "index", "lat", "rows")
+    __slots__ = (
+        "acquired",
+        "async_used",
+        "awaited",
+        "blocks",
+        "clears",
+        "events",
+        "fn",
+        "index",
+        "lat",
+        "loaded",
+        "rows",
+    )
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -186,6 +207,10 @@ class _Assigner:
         self.async_used: bool = False
         self.awaited: int = 0
         """Set of the events of operations with F_AWAITED, as a bit mask."""
+        self.loaded: int = 0
+        """Set of the results of memory accesses."""
+        self.acquired: int = 0
+        """Those of them that may be of an acquire operation."""
 
     def run(self) -> None:
         self._collect()
@@ -223,8 +248,10 @@ class _Assigner:
         self.async_used = fn.has_flags(F_CLOSES_GROUP)
         ordered = fn.has_flags(F_ORDERED) and any(i.op.flags & F_ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
         invalidates = fn.has_flags(F_INVALIDATES_CONSTANTS)
+        fences = fn.has_flags(F_FENCE)
         for bi, b in enumerate(self.blocks):
             rows: list[_Row] = []
+            barrier: Op | None = None
             for k, inst in enumerate(b.insts):
                 needs = units.needs(inst.op, inst.dst, inst.src)
                 row = _Row(inst, accesses(inst, fn), needs)
@@ -241,12 +268,16 @@ class _Assigner:
                     row.write = self._event(inst.op, True, bi, k)
                     if inst.op.flags & F_AWAITED:
                         self.awaited |= 1 << row.write
+                    if inst.op.flags & F_READ:
+                        self.loaded |= 1 << row.write
+                        if _may_acquire(inst.op):
+                            self.acquired |= 1 << row.write
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
                     if inst.op.flags & F_BARRIER and _ORDER in row.late_units:
                         row.late_units.remove(_ORDER)  # nothing waits for a barrier
-                    if ordered and base == "MEMBAR" and "CTA" in inst.op.mods:
-                        row.late_units.append(_ORDER)
+                    if base == "MEMBAR" and "CTA" in inst.op.mods:
+                        row.late_units.append(_FENCED)
                     if base == "UTMACMDFLUSH":
                         row.read = self._event(inst.op, False, bi, k)
                     if row.late_units:
@@ -255,6 +286,15 @@ class _Assigner:
                             self.events[row.read].pair = row.write
                             self.events[row.write].pair = row.read
                 row.ask()
+                if fences:
+                    if takes_waits(inst):
+                        row.asks = [*row.asks, _FENCED << 1 | 1]
+                    if base == "MEMBAR":
+                        barrier = inst.op
+                    elif inst.op.flags & (F_READ | F_WRITE):
+                        barrier = None
+                    elif inst.op is OP_ACQUIRE or inst.op.name == "CCTL.IVALL":
+                        row.acquires = _ACQUIRES if barrier is None else 0 if "SC" in barrier.mods else _FENCES
                 rows.append(row)
             self.rows.append(rows)
 
@@ -316,6 +356,11 @@ class _Assigner:
                     for u in row.asks:
                         if u in pending:
                             wanted |= pending[u]
+                    if row.acquires:
+                        of = self.acquired if row.acquires == _ACQUIRES else self.loaded
+                        for unit, mask in pending.items():
+                            if not unit & 1:
+                                wanted |= mask & of
                     if row.inst.op.flags & F_PARTIAL:
                         # The rest of the result is older, but arrives before this part of it.
                         wanted &= ~self.awaited
@@ -526,6 +571,11 @@ def _yield(pipe: int, stall: int, hint: bool) -> bool:
     if pipe in _WIDE_YIELD:
         return stall == 1 or (stall == 2 and hint)
     return stall <= MAX_YIELD_STALL
+
+
+def _may_acquire(o: Op) -> bool:
+    """True for a memory access that may be an acquire operation: weak loads of global and local memory are none."""
+    return "STRONG" in o.mods or not (o.base in ("LD", "LDL") or o.base.startswith("LDG"))
 
 
 def _goes_between(row: _Row, registers: set[int]) -> bool:
@@ -747,7 +797,7 @@ class _Stalls:
                     before.yield_hint = not hint
                     now = earliest
             self._issue(row, pending, boards, seen, now)
-            now += row.stall
+            now += row.stall or (_HORIZON if row.inst.op.flags & F_AWAITS_ITSELF else 0)
         out: dict[int, list[_Fixed]] = {}
         for unit, items in pending.items():
             keep = [_Fixed(x.op, x.word, x.time - now) for x in items if now - x.time < _HORIZON]

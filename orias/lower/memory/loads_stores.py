@@ -82,6 +82,8 @@ def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None
     guard = ctx.guard
     ctx.b.emit(f"MEMBAR.{kind}.{name}", [], [], guard)
     if name == "CTA":
+        if kind == "ALL" and not release_only and ctx.target.has(features.CLUSTERS):
+            ctx.b.emit("fence.ACQUIRE", [], [])
         return
     ctx.b.emit("ERRBAR", [], [], guard)
     if ctx.target.has(features.CLUSTERS):
@@ -91,7 +93,7 @@ def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None
 
 
 def acquire_fence(ctx: "Ctx", scope: str) -> None:
-    """What follows an acquire operation: for scopes beyond the CTA, an invalidation of L1; else no access moves before it."""
+    """What waits for an acquire operation: for scopes beyond the CTA, an invalidation of L1; else what becomes a NOP."""
     if _MEMBAR_SCOPE[scope] != "CTA":
         ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)
     else:
@@ -520,7 +522,7 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
         return
     if order == "acquire":
         if scope == "cta":
-            ctx.b.emit("MEMBAR.ALL.CTA", [], [], ctx.guard)
+            fence(ctx, "ALL", scope)
         else:
             acquire_fence(ctx, scope)
         return
