@@ -496,6 +496,25 @@ def _add_in_order(flat: _Flat, offset: Arr, size: int, v: Arr) -> Arr:
     return result
 
 
+_NEAR: Final = 16
+"""Words that additions reach, for each thread, up to which an array of all of them pays."""
+
+
+def _add(flat: _Flat, offset: Arr, size: int, v: Arr) -> None:
+    """Integer atomic addition without the old values."""
+    index = offset >> (size.bit_length() - 1)
+    first, last = int(index.min()), int(index.max())
+    if last - first > _NEAR * len(index):
+        _add_in_order(flat, offset, size, v)
+        return
+    # Not in the memory itself: it may be all that the process has, of which numpy would make a copy to add to.
+    view = flat.views[size]
+    sums = np.zeros(last - first + 1, view.dtype)
+    np.add.at(sums, index - first, v)
+    touched = np.flatnonzero(sums)
+    view[first + touched] += sums[touched]
+
+
 def atomic(s: Site) -> Exec:
     """ATOM, ATOMG, ATOMS, RED, REDG."""
     space = _SPACE[s.op.space]
@@ -566,7 +585,7 @@ def atomic(s: Site) -> Exec:
         if update is None:
             return compare_and_swap(p.flat, p.offset, size, c, v)
         if name == "ADD" and put is None:
-            np.add.at(p.flat.views[size], p.offset >> (size.bit_length() - 1), v)
+            _add(p.flat, p.offset, size, v)
             return v  # Nobody asks for the old values.
         if name == "ADD":
             return _add_in_order(p.flat, p.offset, size, v)
