@@ -634,13 +634,13 @@ def ldgsts(s: Site) -> Exec:
             return [data[:, k] for k in range(size // 4)]
 
         def finish(part: slice | Arr) -> None:
-            words = [np.zeros(a.n, U32)] * (size // 4)
             if len(keep) == a.n:
                 words = loaded()
-            elif len(keep):
-                words = [np.zeros(a.n, U32) for _ in words]
-                for word, v in zip(words, loaded(), strict=True):
-                    word[keep] = v
+            else:
+                words = [np.zeros(a.n, U32) for _ in range(size // 4)]
+                if len(keep):
+                    for word, v in zip(words, loaded(), strict=True):
+                        word[keep] = v
             to.flat.store(to.offset[part], size, [word[part] for word in words])
 
         if not m.late:
