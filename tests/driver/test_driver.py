@@ -101,6 +101,39 @@ def test_ptx_runs(context):
     saxpy(context, SAXPY)
 
 
+ADD = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry add(.param .u64 p)
+{{
+  .reg .b64 %a<3>; .reg .b32 %r;
+  ld.param.u64 %a0, [p];
+  mov.u32 %r, %tid.x;
+  rem.u32 %r, %r, 10;
+  mul.wide.u32 %a1, %r, {distance};
+  add.u64 %a0, %a0, %a1;
+  red.global.add.u{bits} [%a0], {value};
+  ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("distance", [8, 100_000])
+def test_reductions_add_in_memory_of_the_process(context, bits, distance):
+    p = allocate(context, 1_000_000)
+    value = (1 << bits - 1) + 3
+    f = function(context, ADD.format(bits=bits, distance=distance, value=value).encode(), b"add")
+    context("cuMemsetD8_v2", p, 0, c_size_t(1_000_000))
+    assert launch(context, f, 3, 100, [p]) == 0
+    out = np.empty(1_000_000, np.uint8)
+    context("cuMemcpyDtoH_v2", c_void_p(out.ctypes.data), p, c_size_t(out.nbytes))
+    assert out.view("u8")[:: distance // 8][:10].tolist() == [90] * 10  # 30 times the value
+    assert np.count_nonzero(out) == 10
+    context("cuMemFree_v2", p)
+
+
 def test_cubin_runs(context):
     saxpy(context, orias.compile(SAXPY, arch="sm_90").data)
 

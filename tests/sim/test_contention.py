@@ -7,7 +7,7 @@ import pytest
 
 import orias
 from orias import sim
-from orias.sim.sass.exec_mem import compare_and_swap
+from orias.sim.sass.exec_mem import compare_and_swap, in_order
 
 LOCK = """
 .version 8.0
@@ -39,6 +39,14 @@ LOOP:
   ret;
 }
 """
+
+
+@pytest.mark.parametrize("top", [5, 1 << 16, 1 << 20, 1 << 34])
+def test_threads_at_one_word_keep_their_order(top):
+    rng = np.random.default_rng(top)
+    for n in (7, 3000):
+        for index in (rng.integers(0, top, n), np.sort(rng.integers(0, top, n)), rng.integers(0, 9, n) * (top // 9)):
+            assert in_order(index).tolist() == sorted(range(n), key=index.tolist().__getitem__)
 
 
 @pytest.mark.parametrize("bits", [32, 64])

@@ -98,6 +98,22 @@ def test_f64(name: str, mode: int) -> None:
         assert got[kind].tolist() == want, kind
 
 
+def test_long_fused_products() -> None:
+    """Thousands of operands at once: sums that cancel, ties that the error of an inner sum decides, zeros, and one lane too large."""
+    rng = np.random.default_rng(1)
+    n = 5000
+    x, y = rng.standard_normal((2, n))
+    z = np.choose(np.arange(n) % 5, [rng.standard_normal(n), -x * y, -x * y * (1 + 2.0**-52), 0 * x, x * 2.0**-60])
+    # The product is just above 2^-53, half a unit of the last place of 1; its rounded error says that it is 2^-53.
+    x[::7], y[::7], z[::7] = 1 - 2.0**-53, (1 + 2.0**-52) * 2.0**-53, 1
+    x[3::11], z[3::33] = 0, -0.0
+    x[4000] = 1e300
+    a, b, c = (v.view("u8") for v in (x, y, z))
+    got, rows = sf.dfma64(a, b, c), [v.tolist() for v in (a, b, c)]
+    assert got[0] == np.float64(1 + 2.0**-52).view("u8")
+    assert got.tolist() == [ieee.fma(ieee.F64, *operands, sf.RN) for operands in zip(*rows, strict=True)]
+
+
 @pytest.mark.parametrize("bf16", [False, True])
 def test_every_half(bf16: bool) -> None:
     p = np.arange(1 << 16).astype(np.uint16)

@@ -4,7 +4,7 @@
 
 Device pointers are host pointers under ``orias exec``, so Triton's kernels take tensors of the CPU.  Benchmarks
 (``triton.testing.perf_report`` and ``do_bench``) are left out, and an autotuner takes its first configuration.  Products of
-matrices of 16 bits, which such programs compare with, are summed in f64 and rounded once.
+matrices of 16 bits and layer norms, which such programs compare with, are computed in f64 and rounded once.
 """
 
 import runpy
@@ -32,6 +32,10 @@ def _moved(value: Any) -> Any:
     return CPU if isinstance(value, str) and value.split(":")[0] == "cuda" else value
 
 
+def _doubled(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) else value
+
+
 class CpuIsCuda(TorchFunctionMode):
     """Functions of torch with the CPU wherever their arguments name a CUDA device."""
 
@@ -40,6 +44,10 @@ class CpuIsCuda(TorchFunctionMode):
             # A CPU may round sums of parts to 16 bits; a GPU sums in f32.
             with torch.no_grad():
                 return func(args[0].double(), args[1].double()).to(args[0].dtype)
+        if func is torch.nn.functional.layer_norm and args[0].dtype in _HALVES:
+            # Its gradients, too, are then sums in f64.
+            named = {k: _doubled(v) for k, v in (kwargs or {}).items()}
+            return func(*(_doubled(a) for a in args), **named).to(args[0].dtype)
         # All memory of the host is the device's, pinned or not.
         named = {k: _moved(v) for k, v in (kwargs or {}).items() if k != "pin_memory"}
         return func(*(_moved(a) for a in args), **named)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from orias.sim.core.sim_errors import Deadlock, Fault, StepLimit
 from orias.sim.core.site import Exec, Getter
-from orias.sim.core.state import Active, Machine
+from orias.sim.core.state import Active, Machine, warp_masks
 from orias.sim.math.ops_int import I64, U32, popc
 
 Arr = npt.NDArray[Any]
@@ -107,7 +107,7 @@ class Engine:
         n, w = m.threads, m.warps
         self.resume = np.zeros(n, I64)
         """Program counter at which a waiting thread resumes."""
-        self.alive_mask = self._warp_masks(m.alive)
+        self.alive_mask = warp_masks(m.alive)
         self.alive_of_block = np.bincount(m.block_of[m.alive], minlength=blocks)
         self.bsync = [np.zeros(w, U32) for _ in range(16)]
         """Lanes that wait at BSYNC, for each convergence barrier register."""
@@ -128,11 +128,6 @@ class Engine:
         self.cga_done = np.zeros(n, np.bool_)
         self.cga_waiting = np.zeros(n, np.bool_)
         self.blocks = blocks
-
-    @staticmethod
-    def _warp_masks(flags: Arr) -> Arr:
-        result: Arr = np.bitwise_or.reduce(np.where(flags.reshape(-1, 32), _LANE_BITS, np.uint32(0)), axis=1)
-        return result
 
     # -- groups
 
@@ -342,6 +337,10 @@ class Engine:
         """Ends threads, and completes barriers that waited for them only."""
         m = self.m
         m.alive[who.sel] = False
+        if who.n == int(self.alive_of_block.sum()):  # All that are left: nothing waits for them.
+            self.alive_mask[:] = 0
+            self.alive_of_block[:] = 0
+            return
         self.alive_mask[who.warps] &= ~who.lane_mask
         blocks = m.block_of[who.sel]
         self.alive_of_block -= np.bincount(blocks, minlength=self.blocks)
@@ -421,12 +420,9 @@ class Engine:
         warps = who.warps
         lanes = who.lane_mask
         mask = m.B[k][who.sel]
-        if rest is None and not ((mask & self.alive_mask[who.warp_of]) & ~lanes[who.position >> 5]).any():
-            if (mask == mask[0]).all():
-                return pc + 1
-            starts = np.flatnonzero(np.diff(who.warp_of, prepend=-1))
-            first = np.repeat(mask[starts], np.diff(starts, append=len(mask)))
-            if (mask == first).all():
+        if rest is None:
+            first = mask[who.firsts]
+            if not (first & self.alive_mask[warps] & ~lanes).any() and (mask == who.each(first)).all():
                 return pc + 1
         self.resume[who.sel] = pc + 1
         own = np.left_shift(np.uint32(1), (who.index & 31).astype(U32))
@@ -541,7 +537,7 @@ class Engine:
     def _arrivals(self, flags: Arr) -> Arr:
         """Arrival counts per block: a warp whose live threads have all arrived counts 32."""
         m = self.m
-        masks = self._warp_masks(flags)
+        masks = warp_masks(flags)
         counts = np.where(masks == self.alive_mask, np.where(masks != 0, 32, 0), popc(masks))
         return np.bincount(m.block_of[::32], weights=counts, minlength=self.blocks).astype(I64)
 

@@ -39,6 +39,12 @@ _LATE_STEPS: Final = 1 << 14
 """The same with ``late``, if nothing waits for it: for code that learns in another way that a copy is done."""
 
 
+def warp_masks(flags: Arr) -> Arr:
+    """A bit for each lane, of flags of all threads of warps, [threads] or [warps, 32]."""
+    result: Arr = np.packbits(flags.reshape(-1), bitorder="little").view(U32)
+    return result
+
+
 def widen(v: Arr, n: int) -> Arr:
     """A value per thread from an array that may have one value for all; read-only."""
     return v if v.shape == (n,) else np.broadcast_to(v, (n,))
@@ -56,6 +62,7 @@ class Active:
     """
 
     __slots__ = (
+        "_firsts",
         "_index",
         "_lane_mask",
         "_mask",
@@ -88,6 +95,7 @@ class Active:
         self._words: Arr | None = None
         self._warp_of: Arr | None = None
         self._warps: Arr | None = None
+        self._firsts: Arr | None = None
         self._position: Arr | None = None
         self._lane_mask: Arr | None = None
 
@@ -189,15 +197,19 @@ class Active:
             self._warp_of = self.index >> 5
         return self._warp_of
 
+    @property
+    def whole(self) -> bool:
+        """The set is all threads of adjacent warps."""
+        return self.first & 31 == 0 and self.n & 31 == 0 and self.n == self.stop - self.first
+
     def _group(self) -> None:
-        if self.first & 31 == 0 and self.n & 31 == 0 and isinstance(self.sel, slice):
+        if self.whole:
             self._warps = np.arange(self.first >> 5, self.stop >> 5)
             self._position = np.arange(self.n)
             self._lane_mask = np.full(self.n >> 5, _FULL)
             return
-        w = self.warp_of
-        starts = np.flatnonzero(np.diff(w, prepend=-1))
-        self._warps = w[starts]
+        starts = self.firsts
+        self._warps = self.warp_of[starts]
         rank = np.zeros(self.n, np.int64)
         rank[starts[1:]] = 1
         self._position = np.cumsum(rank) * 32 + (self.index & 31)
@@ -228,19 +240,39 @@ class Active:
         assert self._lane_mask is not None
         return self._lane_mask
 
+    @property
+    def firsts(self) -> Arr:
+        """Position of the first active thread of each active warp."""
+        if self._firsts is None:
+            self._firsts = np.arange(0, self.n, 32) if self.whole else np.flatnonzero(np.diff(self.warp_of, prepend=-1))
+        return self._firsts
+
     def need_whole_warps(self, what: str) -> None:
         """Raises a Fault unless all lanes of the warps are active; `what` needs them."""
-        if (self.lane_mask != _FULL).any():
+        if not self.whole and (self.lane_mask != _FULL).any():
             raise Fault(IllegalInstruction, f"{what} needs all threads of the warp", 0)
 
     def spread(self, values: Arr, fill: Any = 0) -> Arr:
-        """Values of the threads in an array [active warps, 32]."""
+        """Values of the threads in an array [active warps, 32], read-only."""
+        if self.whole:
+            rows = values.reshape(-1, 32)
+            rows.flags.writeable = False
+            return rows
         out = np.full(len(self.warps) * 32, fill, values.dtype)
         out[self.position] = values
         return out.reshape(-1, 32)
 
+    def each(self, values: Arr) -> Arr:
+        """For each thread the value of its warp, from those of the active warps."""
+        if self.whole:
+            return np.repeat(values, 32)
+        result: Arr = values[self.position >> 5]
+        return result
+
     def gather(self, spread: Arr) -> Arr:
-        """The inverse of :meth:`spread`."""
+        """The inverse of :meth:`spread`; may be a view."""
+        if self.whole:
+            return spread.reshape(-1)
         result: Arr = spread.reshape(-1)[self.position]
         return result
 

@@ -148,6 +148,8 @@ def to_int(x: Arr, bits: int, signed: bool, mode: int, nan_zero: bool) -> Arr:
     high = 2.0 ** (bits - 1) if signed else 2.0**bits
     top = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
     inside = (r >= low) & (r < high)
+    if bits <= 32 and inside.all():
+        return r.astype(I64).view(U64)
     safe = np.where(inside, r, 0.0)
     if signed:
         value = safe.astype(I64).view(U64)

@@ -22,6 +22,14 @@ def value(pattern: Arr, bf16: bool) -> Arr:
     return pattern.astype(U16).view(np.float16).astype(np.float64)
 
 
+def of_words(words: Arr, bf16: bool) -> Arr:
+    """The values of a contiguous array of words, in a last axis of two: the low one first."""
+    patterns = words.view(U16).reshape(*words.shape, 2)
+    if bf16:
+        return sf.bf16_to_f64(patterns)
+    return patterns.view(np.float16).astype(np.float64)
+
+
 def unpack(word: Arr, bf16: bool) -> Halves:
     """The two values of a word."""
     return value(word & np.uint32(0xFFFF), bf16), value(word >> np.uint32(16), bf16)

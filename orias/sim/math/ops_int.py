@@ -332,6 +332,5 @@ def combine(op: str, a: Arr, b: Arr) -> Arr:
 def plop3(a: Arr, b: Arr, c: Arr, table: int) -> Arr:
     """Any function of three predicates; the table as for :func:`lop3`."""
     index = a.astype(U8) * 4 + b.astype(U8) * 2 + c.astype(U8)
-    lut = np.array([table >> i & 1 for i in range(8)], np.bool_)
-    result: Arr = lut[index]
+    result: Arr = (np.uint8(table & 0xFF) >> index & np.uint8(1)).view(np.bool_)
     return result

@@ -320,8 +320,90 @@ _LOW: Final = 1023 - 400
 _HIGH: Final = 1023 + 400
 
 
+_STEP: Final = 2048
+"""Products that are computed together: so many that all steps stay in the processor's cache."""
+_SMALL: Final = 2.0**-900
+_BIG: Final = 2.0**450
+
+
+class _Steps(threading.local):
+    """Arrays for what :func:`_fused` computes."""
+
+    def __init__(self) -> None:
+        self.rows = np.empty((8, _STEP), _F64)
+
+
+_steps: Final = _Steps()
+
+
+def _fused(x: Arr, y: Arr, z: Arr, r: Arr) -> bool:
+    """Puts ``x * y + z`` with one rounding to nearest into `r`; False if an operand or product is too large or too small.
+
+    With the exact errors of the product and of the sum, ``s + (a + e)`` is the result.  The inner sum is rounded too, which
+    matters only where the outer one is a tie: those are computed again.
+    """
+    for operand, bound in ((x, _BIG), (y, _BIG), (z, _BIG * _BIG)):
+        if not (-bound < operand.min() and operand.max() < bound):
+            return False
+    p, e, s, a, w, t, u, v = _steps.rows[:, : len(x)]
+    np.multiply(x, y, out=p)
+    if np.abs(p, out=t).min() < _SMALL and ((t < _SMALL) & (x != 0) & (y != 0)).any():
+        return False
+    for factor, high in ((x, t), (y, u)):
+        np.multiply(factor, 134217729.0, out=s)
+        np.subtract(s, factor, out=high)
+        np.subtract(s, high, out=high)
+    np.subtract(x, t, out=v)
+    np.subtract(y, u, out=w)
+    np.multiply(t, u, out=e)
+    e -= p
+    for first, second in ((t, w), (v, u), (v, w)):
+        np.multiply(first, second, out=a)
+        e += a
+    _exact_sum(p, z, s, a, t)
+    _exact_sum(a, e, w, u, t)  # `u` is what the inner sum lost
+    np.add(s, w, out=r)
+    np.subtract(r, s, out=t)
+    np.subtract(w, t, out=t)  # what the outer sum lost
+    t += t
+    np.add(r, t, out=v)
+    v -= r
+    again = (v == t) & (t != 0) & (u != 0)  # halfway between two values
+    if again.any():
+        k = np.flatnonzero(again)
+        r[k] = _dfma64(x[k].view(_U64), y[k].view(_U64), z[k].view(_U64), RN).view(_F64)
+    zero = r == 0
+    if zero.any():
+        np.copyto(r, s, where=zero)  # with its sign
+    return True
+
+
+def _exact_sum(x: Arr, y: Arr, s: Arr, e: Arr, t: Arr) -> None:
+    """:func:`two_sum` into `s` and `e`; `t` is used too."""
+    np.add(x, y, out=s)
+    np.subtract(s, x, out=t)
+    np.subtract(s, t, out=e)
+    np.subtract(x, e, out=e)
+    np.subtract(y, t, out=t)
+    e += t
+
+
 def dfma64(a: Arr, b: Arr, c: Arr, mode: int = RN) -> Arr:
-    """f64 fused multiply-add with one rounding.
+    """f64 fused multiply-add with one rounding."""
+    if mode != RN:
+        return _dfma64(a, b, c, mode)
+    a, b, c = np.broadcast_arrays(a, b, c)
+    out = np.empty(len(a), _U64)
+    for i in range(0, len(out), _STEP):
+        part = slice(i, i + _STEP)
+        x, y, z = a[part], b[part], c[part]
+        if not _fused(x.view(_F64), y.view(_F64), z.view(_F64), out[part].view(_F64)):
+            out[part] = _dfma64(x, y, z, RN)
+    return out
+
+
+def _dfma64(a: Arr, b: Arr, c: Arr, mode: int) -> Arr:
+    """:func:`dfma64` for all operands and modes.
 
     Vector path: the product as an exact pair, and the addend merged with an odd-rounded tail (Boldo and Melquiond's
     scheme).  It is valid while all exponents stay within 2**-400 .. 2**400; exact integers handle the other operands.

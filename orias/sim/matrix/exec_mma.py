@@ -8,6 +8,7 @@ rising k.  Integer and bit results are exact.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +37,8 @@ from orias.sim.matrix.fragments import (
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
-Product = Callable[[Machine, Active, Arr, Arr], Arr]
+Product = Callable[..., Arr]
+"""A times B, of :func:`_product`."""
 
 
 def words_of(s: Site, o: Opnd, count: int) -> list[Getter]:
@@ -56,6 +58,18 @@ def store(s: Site, m: Machine, a: Active, words: Arr) -> None:
     o = s.regs[0]
     for r in range(words.shape[2]):
         s.set32(o if is_zero_reg(o) else reg_plus(o, r))(m, a, a.gather(np.ascontiguousarray(words[:, :, r])))
+
+
+_PART: Final = 128
+"""Warps whose matrices are worked on together: what is computed of them stays in the processor's cache."""
+
+
+def in_parts(f: Callable[..., Arr], *words: Arr) -> Arr:
+    """What a function makes of arrays whose first axis is that of warps, applied to some warps at a time."""
+    count = len(words[0])
+    if count <= _PART:
+        return f(*words)
+    return np.concatenate([f(*[w[i : i + _PART] for w in words]) for i in range(0, count, _PART)])
 
 
 def _shape(s: Site) -> tuple[int, int]:
@@ -94,22 +108,24 @@ def disturbed(m: Machine, total: Arr, x: Arr, y: Arr, z: Arr, narrow: bool, size
     return result
 
 
-def _product(s: Site, bits: int) -> Product:
-    """A times B without the accumulator: [warps, rows, kept k] by [warps, k, 8]; `bits` is the width of an element of A."""
+def _product(s: Site, bits: int) -> tuple[Product, list[Getter]]:
+    """A times B without the accumulator, [warps, rows, kept k] by [warps, k, 8]; `bits` is the width of an element of A.
+
+    Of sparse matrices, the word of metadata is the third argument, and its getter the second result.
+    """
     if not s.has("SP"):
         if len(s.src) > 3:
             raise s.unknown()
-        return lambda m, a, x, y: np.matmul(x, y)
-    meta = words_of(s, s.src[3], 1)
+        return np.matmul, []
     selector = payload(s.src[4])
 
-    def sparse(m: Machine, a: Active, x: Arr, y: Arr) -> Arr:
-        place = positions(gather(meta, m, a)[:, :, 0], x.shape[2], bits, selector)
+    def sparse(x: Arr, y: Arr, meta: Arr) -> Arr:
+        place = positions(meta[:, :, 0], x.shape[2], bits, selector)
         chosen = y[np.arange(len(y))[:, None, None], place]
         result: Arr = (x[..., None] * chosen).sum(axis=2)
         return result
 
-    return sparse
+    return sparse, words_of(s, s.src[3], 1)
 
 
 def _floating(s: Site, a_bits: int, values: Callable[[Arr], Arr], values_b: Callable[[Arr], Arr]) -> Exec:
@@ -122,25 +138,27 @@ def _floating(s: Site, a_bits: int, values: Callable[[Arr], Arr], values_b: Call
     narrow = s.has("F16") and not s.has("F32")
     ga, gb = words_of(s, s.src[0], rows * kept // (32 * per)), words_of(s, s.src[1], 8 * k // (32 * per))
     gc = words_of(s, s.src[2], 2 if narrow else 4)
-    product = _product(s, a_bits)
+    product, gm = _product(s, a_bits)
 
-    def run(m: Machine, a: Active) -> None:
-        x, y = matrix_a(values(gather(ga, m, a)), rows), matrix_b(values_b(gather(gb, m, a)))
-        c = gather(gc, m, a)
+    def part(m: Machine, left: Arr, right: Arr, c: Arr, *meta: Arr) -> Arr:
+        words = matrix_a(left[..., None], rows)  # Elements of a word are neighbours in a row.
+        x, y = values(words).reshape(len(words), rows, -1), matrix_b(values_b(right))
         if narrow:
-            f = half.value(split(c, 16), False)
+            f = half.of_words(c, False)
             z = matrix_c(f.reshape(*f.shape[:2], 4), rows)
         else:
-            z = matrix_c(c.view(np.float32).astype(np.float64), rows)
-        total = product(m, a, x, y) + z
+            z = matrix_c(c.view(np.float32), rows).astype(np.float64)
+        total = product(x, y, *meta) + z
         if m.sum_error:
-            total = disturbed(m, total, x, y, z, narrow, product(m, a, np.abs(x), np.abs(y)) + np.abs(z))
-        d = fragments_c(total)
+            total = disturbed(m, total, x, y, z, narrow, product(np.abs(x), np.abs(y), *meta) + np.abs(z))
         if narrow:
-            p = half.pattern(d, False)
-            store(s, m, a, half.pack(p[..., 0::2], p[..., 1::2]))
-        else:
-            store(s, m, a, sf.finish32(np.ascontiguousarray(d).astype(np.float32), False, False))
+            p = half.pattern(fragments_c(total), False)
+            return half.pack(p[..., 0::2], p[..., 1::2])
+        return sf.finish32(fragments_c(total.astype(np.float32)), False, False)
+
+    def run(m: Machine, a: Active) -> None:
+        words = [gather(g, m, a) for g in (ga, gb, gc, gm) if g]
+        store(s, m, a, in_parts(partial(part, m), *words))
 
     return run
 
@@ -154,7 +172,7 @@ def hmma(s: Site) -> Exec:
     def values(words: Arr) -> Arr:
         if tf32:
             return (words & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)[..., None]
-        return half.value(split(words, 16), bf16)
+        return half.of_words(words, bf16)
 
     return _floating(s, 32 if tf32 else 16, values, values)
 
@@ -255,7 +273,7 @@ def _quads(s: Site) -> Exec:
     ga, gb, gc = (words_of(s, o, 2) for o in s.src[:3])
 
     def run(m: Machine, a: Active) -> None:
-        x, y = (half.value(split(gather(g, m, a), 16), False) for g in (ga, gb))
+        x, y = (half.of_words(gather(g, m, a), False) for g in (ga, gb))
         count = len(x)
         left, right = (
             quads_a(x.reshape(count, 32, 4), a_layout == "ROW"),
@@ -264,14 +282,14 @@ def _quads(s: Site) -> Exec:
         d = np.matmul(left, right)
         c = gather(gc, m, a)
         if m.sum_error:
-            addends = half.value(split(c, 16), False) if addend == "F16" else c.view(np.float32).astype(np.float64)
+            addends = half.of_words(c, False) if addend == "F16" else c.view(np.float32).astype(np.float64)
             largest = np.abs(addends).reshape(count, -1).max(axis=1)[:, None, None, None]
             size = np.matmul(np.abs(left), np.abs(right)) + largest
             d = disturbed(m, d, left, right, addends, "F16" in (wide, addend), size)
         first = 4 * (number >> 1) if wide == "F32" else 4 * number
         if addend == "F16":
             z = np.zeros_like(d)
-            f = half.value(split(c, 16), False).reshape(count, 32, 4)
+            f = half.of_words(c, False).reshape(count, 32, 4)
             for i in range(4):
                 z[:, QUAD, OWN_ROW, first + i] = f[:, :, i]
             d = d + z
@@ -296,22 +314,27 @@ def imma(s: Site) -> Exec:
     bits = int(types[0][1])
     per = 32 // bits
     kept = k // 2 if s.has("SP") else k
-    product = _product(s, bits)
+    product, gm = _product(s, bits)
     ga, gb = words_of(s, s.src[0], rows * kept // (32 * per)), words_of(s, s.src[1], 8 * k // (32 * per))
     gc = words_of(s, s.src[2], rows // 4)
     sat = s.has("SAT")
+    top = np.uint8(1 << (bits - 1))
 
     def values(words: Arr, signed: bool) -> Arr:
-        f = split(words, bits).astype(I64)
-        return np.where(f >> (bits - 1) & 1, f - (1 << bits), f) if signed else f
+        f = split(words, bits).astype(np.uint8)
+        return ((f ^ top) - top).view(np.int8) if signed else f
 
-    def run(m: Machine, a: Active) -> None:
-        x = matrix_a(values(gather(ga, m, a), types[0][0] == "S"), rows)
-        y = matrix_b(values(gather(gb, m, a), types[1][0] == "S"))
-        d = product(m, a, x, y) + matrix_c(gather(gc, m, a).view(np.int32).astype(I64), rows)
+    def part(left: Arr, right: Arr, c: Arr, *meta: Arr) -> Arr:
+        # Sums of f64 are exact here, and faster than those of integers.
+        x = matrix_a(values(left, types[0][0] == "S"), rows).astype(np.float64)
+        y = matrix_b(values(right, types[1][0] == "S")).astype(np.float64)
+        d = product(x, y, *meta).astype(I64) + matrix_c(c.view(np.int32), rows)
         if sat:
             d = np.clip(d, -(1 << 31), (1 << 31) - 1)
-        store(s, m, a, fragments_c(d).astype(U32))
+        return fragments_c(d).astype(U32)
+
+    def run(m: Machine, a: Active) -> None:
+        store(s, m, a, in_parts(part, *[gather(g, m, a) for g in (ga, gb, gc, gm) if g]))
 
     return run
 
@@ -325,13 +348,16 @@ def bmma(s: Site) -> Exec:
     gc = words_of(s, s.src[2], rows // 4)
     exclusive = s.has("XOR")
 
-    def run(m: Machine, a: Active) -> None:
-        x = matrix_a(split(gather(ga, m, a), 1).astype(I64), rows)
-        y = matrix_b(split(gather(gb, m, a), 1).astype(I64))
+    def part(left: Arr, right: Arr, c: Arr) -> Arr:
+        x = matrix_a(split(left, 1), rows).astype(np.float64)
+        y = matrix_b(split(right, 1)).astype(np.float64)
         d = np.matmul(x, y)
         if exclusive:
             d = x.sum(axis=2)[:, :, None] + y.sum(axis=1)[:, None, :] - 2 * d
-        store(s, m, a, fragments_c(d + matrix_c(gather(gc, m, a).astype(I64), rows)).astype(U32))
+        return fragments_c(d.astype(I64) + matrix_c(c, rows)).astype(U32)
+
+    def run(m: Machine, a: Active) -> None:
+        store(s, m, a, in_parts(part, *[gather(g, m, a) for g in (ga, gb, gc)]))
 
     return run
 

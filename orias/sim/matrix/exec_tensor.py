@@ -31,12 +31,20 @@ def _matrices(s: Site) -> int:
 def _rows(m: Machine, a: Active, address: Arr, count: int, height: int = 8) -> Arr:
     """Offsets of the matrix rows in shared memory: [warps, count, height]."""
     a.need_whole_warps("a matrix instruction")
+    if height * count == 32:
+        return shared_offsets(m, a, address, None, 16, 16).reshape(-1, count, height)
     where = np.flatnonzero((a.index & 31) < height * count)
     try:
         offset = shared_offsets(m, a, address[where], where, 16, 16)
     except Fault as f:
         raise Fault(f.error, f.message, int(where[f.lane])) from None
     return offset.reshape(-1, count, height)
+
+
+def _turned(words: Arr) -> Arr:
+    """8x8 matrices of halves, as [..., 8, 4] words, transposed."""
+    halves = words.view(U16).swapaxes(-1, -2)
+    return np.ascontiguousarray(halves).view(U32)
 
 
 def ldsm(s: Site) -> Exec:
@@ -51,14 +59,12 @@ def ldsm(s: Site) -> Exec:
 
     def run(m: Machine, a: Active) -> None:
         rows = _rows(m, a, get(m, a), count)
-        data = m.shared.views[2][(rows[..., None] >> 1) + np.arange(8)]
+        data = m.shared.views[4].reshape(-1, 4).take(rows >> 4, axis=0)
         if transposed:
-            data = data.transpose(0, 1, 3, 2)
-        low = data[:, :, GROUP, 2 * IN_GROUP].astype(U32)
-        high = data[:, :, GROUP, 2 * IN_GROUP + 1].astype(U32)
-        words = low | (high << np.uint32(16))
+            data = _turned(data)
+        words = data.reshape(-1, count, 32)
         for r, put in enumerate(puts):
-            put(m, a, a.gather(np.ascontiguousarray(words[:, r])))
+            put(m, a, a.gather(words[:, r]))
 
     return run
 
@@ -136,13 +142,8 @@ def stsm(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         rows = _rows(m, a, get(m, a), count)
         words = gather(sources, m, a)
-        data = np.zeros((*rows.shape, 8), U16)
-        for r in range(count):
-            data[:, r, GROUP, 2 * IN_GROUP] = words[:, :, r] & np.uint32(0xFFFF)
-            data[:, r, GROUP, 2 * IN_GROUP + 1] = words[:, :, r] >> np.uint32(16)
-        if transposed:
-            data = data.transpose(0, 1, 3, 2)
-        m.shared.views[2][(rows[..., None] >> 1) + np.arange(8)] = data
+        data = np.ascontiguousarray(words.transpose(0, 2, 1)).reshape(-1, count, 8, 4)
+        m.shared.views[4].reshape(-1, 4)[rows >> 4] = _turned(data) if transposed else data
 
     return run
 

@@ -24,14 +24,11 @@ from orias.sim.math import ops_half as half
 from orias.sim.math import softfloat as sf
 from orias.sim.math.ops_int import I64, U32
 from orias.sim.matrix.exec_mma import disturbed
+from orias.sim.matrix.fragments import matrix_a
 from orias.sim.matrix.shared_matrix import SharedMatrix, elements, values
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
-
-_LANE: Final = np.arange(32)
-_GROUP: Final = _LANE >> 2
-_IN_GROUP: Final = _LANE & 3
 
 
 class Matrix:
@@ -95,12 +92,8 @@ def _stored(m: Machine, f: Matrix, word: int, which: int, rows: Arr, k: int, war
 def _fragment_a(f: Matrix, words: Arr) -> Arr:
     """A from registers, [32, 4] words, as [16, k] patterns."""
     fields = elements(words.astype("<u4").view(np.uint8).reshape(32, 4, 4), f.bits)
-    per = fields.shape[2]
-    out = np.zeros((16, 8 * per), fields.dtype)
-    for r in range(4):
-        for e in range(per):
-            out[_GROUP + 8 * (r & 1), per * _IN_GROUP + e + 4 * per * (r >> 1)] = fields[:, r, e]
-    return out
+    result: Arr = matrix_a(fields[None], 16)[0]
+    return result
 
 
 def _spread_sparse(f: Matrix, a: Arr, metadata: Arr, selector: int) -> Arr:
@@ -144,22 +137,14 @@ def _c_values(f: Matrix, words: Arr) -> Arr:
         flat = words.view(np.int32).astype(I64)
     else:
         flat = words.view(np.float32).astype(np.float64)
-    v = flat.reshape(32, f.n // 8, 2, 2)
-    out = np.zeros((16, f.n), flat.dtype)
-    for j in range(f.n // 8):
-        for h in range(2):
-            for e in range(2):
-                out[_GROUP + 8 * h, 8 * j + 2 * _IN_GROUP + e] = v[:, j, h, e]
-    return out
+    # A lane has two neighbours of row g, then of row g + 8, of every eight columns.
+    result: Arr = flat.reshape(8, 4, f.n // 8, 2, 2).transpose(3, 0, 2, 1, 4).reshape(16, f.n)
+    return result
 
 
 def _d_words(f: Matrix, d: Arr) -> Arr:
     """Values [16, n] as accumulator words [32, n]."""
-    flat = np.zeros((32, f.n // 8, 2, 2), d.dtype)
-    for j in range(f.n // 8):
-        for h in range(2):
-            for e in range(2):
-                flat[:, j, h, e] = d[_GROUP + 8 * h, 8 * j + 2 * _IN_GROUP + e]
+    flat = d.reshape(2, 8, f.n // 8, 4, 2).transpose(1, 3, 2, 0, 4).reshape(32, f.n // 8, 2, 2)
     if f.narrow:
         p = half.pattern(flat, False)
         return half.pack(p[..., 0], p[..., 1]).reshape(32, -1)
@@ -229,7 +214,21 @@ def gmma(s: Site) -> Exec:
         now = np.stack([m.R[c + k][32 * warp : 32 * warp + 32] for k in range(f.words)], axis=1)
         return lambda: now
 
-    def one(m: Machine, warp: int, words_c: Callable[[], Arr] | None, words: list[int]) -> Arr:
+    def matrix_b(m: Machine, word: int, warp: int, known: dict[tuple[int, int], Arr]) -> Arr:
+        """B, which the warps of a warpgroup share: `known` by block and descriptor."""
+        key = (m.block_of_warp(warp), word)
+        y = known.get(key)
+        if y is None or m.copy_watch is not None:  # which is to hear of every warp
+            y = known[key] = _stored(m, f, word, 1, np.arange(f.n), f.k, warp).T
+        return y
+
+    def one(
+        m: Machine,
+        warp: int,
+        words_c: Callable[[], Arr] | None,
+        words: list[int],
+        known: dict[tuple[int, int], Arr],
+    ) -> Arr:
         """The product; `words`: the low words of the descriptors of A and B."""
         threads = slice(32 * warp, 32 * warp + 32)
         quarter = m.warp_in_block(warp) & 3
@@ -241,26 +240,26 @@ def gmma(s: Site) -> Exec:
             x = _stored(m, f, words[0], 0, rows, f.stored_k, warp)
         if f.sparse:
             x = _spread_sparse(f, x, m.R[metadata][threads], selector)
-        y = _stored(m, f, words[1], 1, np.arange(f.n), f.k, warp)
-        total = np.matmul(x, y.T)
+        y = matrix_b(m, words[1], warp, known)
+        total = np.matmul(x, y)
         z = np.zeros_like(total)
         if words_c is not None:
             z = _c_values(f, np.ascontiguousarray(words_c()))
             total = total + z
         if m.sum_error and not f.exact:
-            size = np.matmul(np.abs(x), np.abs(y).T) + np.abs(z)
-            total = disturbed(m, total[None], x[None], y[None], z[None], f.narrow, size[None])[0]
+            size = np.matmul(np.abs(x), np.abs(y)) + np.abs(z)
+            total = disturbed(m, total[None], x[None], y.T[None], z[None], f.narrow, size[None])[0]
         return _d_words(f, total)
 
-    def start(m: Machine, q: Queue, warp: int, flag: bool) -> None:
+    def start(m: Machine, q: Queue, warp: int, flag: bool, known: dict[tuple[int, int], Arr]) -> None:
         words = [m.uniform_pair(descriptor + k, warp) for k in (0, 2)]
         words_c, group = addend(m, warp, flag), q.open
         if not m.late:
-            group[d] = one(m, warp, words_c, words)
+            group[d] = one(m, warp, words_c, words, known)
             return
 
         def compute() -> None:
-            group[d] = one(m, warp, words_c, words)
+            group[d] = one(m, warp, words_c, words, {})
 
         group.setdefault(d, _NOT_YET)
         q.late[-1].append(compute)
@@ -268,10 +267,11 @@ def gmma(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         a.need_whole_warps("a matrix instruction")
         kept = np.broadcast_to(keep(m, a), (a.n,))[::32] if keep is not None else np.ones(len(a.warps), np.bool_)
+        known: dict[tuple[int, int], Arr] = {}
         for warp, flag in zip(a.warps.tolist(), kept.tolist(), strict=True):
             q = _queue(m, warp)
             if not nothing:
-                start(m, q, warp, flag)
+                start(m, q, warp, flag, known)
                 for k in range(f.words):
                     m.R[d + k][32 * warp : 32 * warp + 32] = POISON
             if commit:

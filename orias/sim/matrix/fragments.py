@@ -1,5 +1,6 @@
 """Layout of the warp's matrices in lanes and registers, as PTX documents it for ``mma`` and ``mma.sp``."""
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -22,42 +23,53 @@ def split(words: Arr, bits: int) -> Arr:
     return result
 
 
+# The orders of elements: reordering by a list of places is several times as fast as copying a transposed array.
+
+
+@cache
+def _order_a(rows: int, regs: int, per: int) -> Arr:
+    halves = rows // 8  # Registers of one part of k: that of rows 0 to 7, then of 8 to 15.
+    places = np.arange(32 * regs * per).reshape(8, 4, regs // halves, halves, per)
+    return places.transpose(3, 0, 2, 1, 4).reshape(-1)
+
+
+@cache
+def _order_b(regs: int, per: int) -> Arr:
+    return np.arange(32 * regs * per).reshape(8, 4, regs, per).transpose(2, 1, 3, 0).reshape(-1)
+
+
+@cache
+def _order_c(rows: int) -> Arr:
+    return np.arange(8 * rows).reshape(8, 4, rows // 8, 2).transpose(2, 0, 1, 3).reshape(-1)
+
+
+@cache
+def _order_of_fragments(rows: int) -> Arr:
+    return np.argsort(_order_c(rows))
+
+
 def matrix_a(fields: Arr, rows: int) -> Arr:
     """[warps, 32, registers, fields] to [warps, rows, k]."""
     w, _, regs, per = fields.shape
-    tall = rows == 16
-    k = regs * per * 4 // (2 if tall else 1)
-    out = np.zeros((w, rows, k), fields.dtype)
-    for r in range(regs):
-        row = GROUP + (8 * (r & 1) if tall else 0)
-        block = r >> 1 if tall else r
-        for e in range(per):
-            out[:, row, per * IN_GROUP + e + 4 * per * block] = fields[:, :, r, e]
-    return out
+    return fields.reshape(w, -1).take(_order_a(rows, regs, per), axis=1).reshape(w, rows, -1)
 
 
 def matrix_b(fields: Arr) -> Arr:
     """[warps, 32, registers, fields] to [warps, k, 8]."""
     w, _, regs, per = fields.shape
-    out = np.zeros((w, regs * per * 4, 8), fields.dtype)
-    for r in range(regs):
-        for e in range(per):
-            out[:, per * IN_GROUP + e + 4 * per * r, GROUP] = fields[:, :, r, e]
-    return out
+    return fields.reshape(w, -1).take(_order_b(regs, per), axis=1).reshape(w, -1, 8)
 
 
 def matrix_c(values: Arr, rows: int) -> Arr:
     """[warps, 32, values] (two columns of a row, then of the row eight below) to [warps, rows, 8]."""
-    out = np.zeros((values.shape[0], rows, 8), values.dtype)
-    for r in range(values.shape[2]):
-        out[:, GROUP + 8 * (r >> 1), 2 * IN_GROUP + (r & 1)] = values[:, :, r]
-    return out
+    w = len(values)
+    return values.reshape(w, -1).take(_order_c(rows), axis=1).reshape(w, rows, 8)
 
 
 def fragments_c(matrix: Arr) -> Arr:
     """The inverse of :func:`matrix_c`."""
-    count = matrix.shape[1] // 8 * 2
-    return np.stack([matrix[:, GROUP + 8 * (r >> 1), 2 * IN_GROUP + (r & 1)] for r in range(count)], axis=2)
+    w, rows, _ = matrix.shape
+    return matrix.reshape(w, -1).take(_order_of_fragments(rows), axis=1).reshape(w, 32, -1)
 
 
 def _indices(meta: Arr, units: int, half: bool, selector: int) -> Arr:

@@ -126,7 +126,7 @@ class SharedMatrix:
 
     def patterns(self, m: Machine) -> Arr:
         """The current elements without their meaning, [lines, elements]."""
-        data = m.shared.data[(self._offset[:, None] + np.arange(16))].reshape(self._lines, -1)
+        data = m.shared.data.reshape(-1, 16).take(self._offset >> 4, axis=0).reshape(self._lines, -1)
         padded = PADDED.get(self.type)
         return elements(data, BITS[self.type]) if padded is None else _unpadded(data, padded)
 

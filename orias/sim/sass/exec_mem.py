@@ -33,7 +33,7 @@ from orias.sim.core.site import Exec, Getter, Setter, Site
 from orias.sim.core.state import Active, Machine, widen
 from orias.sim.math import ops_half as half
 from orias.sim.math import softfloat as sf
-from orias.sim.math.ops_int import I32, I64, U8, U32, U64
+from orias.sim.math.ops_int import I32, I64, U32, U64
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
@@ -404,12 +404,31 @@ def atomic_update(s: Site, size: int) -> Update:
     return atomic_operation(s, size)[1]
 
 
+_MANY: Final = 256
+"""Threads from which on keys of 16 bits pay."""
+
+
+def in_order(index: Arr) -> Arr:
+    """The positions of words of a memory (not negative), those of equal ones together and in the order of threads.
+
+    numpy sorts keys of 16 bits by counting, which is several times as fast as comparing.
+    """
+    if len(index) < _MANY or (index[1:] >= index[:-1]).all():
+        return np.argsort(index, kind="stable")
+    low = index - index.min()
+    high = int(low.max()) >> 16
+    if high >= 1 << 16:
+        return np.argsort(index, kind="stable")
+    order = np.argsort(low.astype(np.uint16), kind="stable")
+    return order[np.argsort((low >> 16).astype(np.uint16)[order], kind="stable")] if high else order
+
+
 def read_modify_write(flat: _Flat, offset: Arr, size: int, name: str, f: Callable[[Arr, Arr], Arr]) -> Arr:
     """Atomics in thread order; ``f(old, positions)`` computes the new values of some threads; returns the old values."""
     view = flat.views[size]
     old: Arr
     index = offset >> (size.bit_length() - 1)
-    order = np.argsort(index, kind="stable")
+    order = in_order(index)
     sorted_index = index[order]
     starts = np.flatnonzero(np.diff(sorted_index, prepend=-1))
     if len(starts) == len(index):
@@ -460,19 +479,40 @@ def _add_in_order(flat: _Flat, offset: Arr, size: int, v: Arr) -> Arr:
     """Integer atomic addition in thread order, by prefix sums."""
     view = flat.views[size]
     index = offset >> (size.bit_length() - 1)
-    order = np.argsort(index, kind="stable")
-    si, sv = index[order], v[order].astype(view.dtype)
-    starts = np.flatnonzero(np.diff(si, prepend=-1))
-    lengths = np.diff(starts, append=len(si))
+    order = in_order(index)
+    si, sv = index.take(order), v.take(order).astype(view.dtype)
+    opens = np.ones(len(si), np.bool_)
+    np.not_equal(si[1:], si[:-1], out=opens[1:])
+    starts = np.flatnonzero(opens)
     with np.errstate(over="ignore"):
-        total = np.cumsum(sv, dtype=view.dtype)
-        before = total - sv
-        before -= np.repeat(before[starts], lengths)
-        old_sorted = view[si] + before
-        view[si[starts]] += np.add.reduceat(sv, starts)
-    result: Arr = np.empty_like(old_sorted)
-    result[order] = old_sorted
+        before = np.cumsum(sv, dtype=view.dtype)
+        before -= sv
+        before -= np.repeat(before.take(starts), np.diff(starts, append=len(si)))
+        before += view.take(si)
+        sv += before
+    view[si.take(starts)] = sv.take(np.append(starts[1:], len(si)) - 1)
+    result: Arr = np.empty_like(before)
+    result[order] = before
     return result
+
+
+_NEAR: Final = 16
+"""Words that additions reach, for each thread, up to which an array of all of them pays."""
+
+
+def _add(flat: _Flat, offset: Arr, size: int, v: Arr) -> None:
+    """Integer atomic addition without the old values."""
+    index = offset >> (size.bit_length() - 1)
+    first, last = int(index.min()), int(index.max())
+    if last - first > _NEAR * len(index):
+        _add_in_order(flat, offset, size, v)
+        return
+    # Not in the memory itself: it may be all that the process has, of which numpy would make a copy to add to.
+    view = flat.views[size]
+    sums = np.zeros(last - first + 1, view.dtype)
+    np.add.at(sums, index - first, v)
+    touched = np.flatnonzero(sums)
+    view[first + touched] += sums[touched]
 
 
 def atomic(s: Site) -> Exec:
@@ -544,6 +584,9 @@ def atomic(s: Site) -> Exec:
             v, c = v[p.where], c[p.where]
         if update is None:
             return compare_and_swap(p.flat, p.offset, size, c, v)
+        if name == "ADD" and put is None:
+            _add(p.flat, p.offset, size, v)
+            return v  # Nobody asks for the old values.
         if name == "ADD":
             return _add_in_order(p.flat, p.offset, size, v)
         u = update
@@ -570,27 +613,38 @@ def ldgsts(s: Site) -> Exec:
         address = source(m, a)
         take = np.broadcast_to(guard(m, a), (a.n,)) if guard is not None else np.ones(a.n, np.bool_)
         keep = np.flatnonzero(take)
-        data = np.zeros((a.n, size), U8)
+        mine = address[keep]
+        partly = zfill and bool((mine & mask).any())
+        missing = (mine & mask).astype(I64)
         if len(keep):
-            mine = address[keep]
-            missing = (mine & mask).astype(I64) if zfill else np.zeros(len(keep), I64)
             try:
-                offset = m.arena.offsets(mine & ~mask if zfill else mine, 1 if zfill else size, size)
-                last = offset + size - 1 - missing
-                m.arena.offsets(last.astype(U64) + np.uint64(m.arena.base), 1, 1)
+                offset = m.arena.offsets(mine & ~mask if partly else mine, 1 if partly else size, size)
+                if partly:
+                    last = offset + size - 1 - missing
+                    m.arena.offsets(last.astype(U64) + np.uint64(m.arena.base), 1, 1)
             except Fault as f:
                 raise Fault(f.error, f.message, int(keep[f.lane])) from None
+
+        def loaded() -> list[Arr]:
+            if not partly:
+                return m.arena.load(offset, size)
             index = np.minimum(offset[:, None] + np.arange(size), last[:, None])
             there = np.arange(size) < size - missing[:, None]
+            data = np.where(there, m.arena.data[index], np.uint8(0)).view(U32)
+            return [data[:, k] for k in range(size // 4)]
 
-        def finish(mine: Arr) -> None:
-            if len(keep):
-                data[keep] = np.where(there, m.arena.data[index], 0)
-            words = data.view(U32)[mine]
-            to.flat.store(to.offset[mine], size, [words[:, k] for k in range(size // 4)])
+        def finish(part: slice | Arr) -> None:
+            if len(keep) == a.n:
+                words = loaded()
+            else:
+                words = [np.zeros(a.n, U32) for _ in range(size // 4)]
+                if len(keep):
+                    for word, v in zip(words, loaded(), strict=True):
+                        word[keep] = v
+            to.flat.store(to.offset[part], size, [word[part] for word in words])
 
         if not m.late:
-            finish(np.arange(a.n))
+            finish(slice(None))
             return
         for w in a.warps.tolist():
             mine = np.flatnonzero(a.warp_of == w)

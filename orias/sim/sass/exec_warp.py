@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from orias.isa.operand import K_UR, in_file, payload
 from orias.sim.core.site import Exec, Site
-from orias.sim.core.state import Active, Machine
+from orias.sim.core.state import Active, Machine, warp_masks
 from orias.sim.math.ops_float import fmnmx
 from orias.sim.math.ops_int import I32, I64, U32
 
@@ -39,8 +39,11 @@ def shfl(s: Site) -> Exec:
 
     def run(m: Machine, a: Active) -> None:
         v = a.spread(_full(value(m, a), a))
-        b = a.spread(_full(lane(m, a), a)).astype(I64) & 31
-        c = a.spread(_full(limits(m, a), a)).astype(I64)
+        b, c = lane(m, a), limits(m, a)
+        alike = len(b) == len(c) == 1  # As for constants: the lanes of all warps read the same lanes.
+        if not alike:
+            b, c = (a.spread(_full(x, a)) for x in (b, c))
+        b, c = b.astype(I64) & 31, c.astype(I64)
         clamp, segment = c & 31, (c >> 8) & 31
         low = _LANES & segment
         high = low | (clamp & ~segment)
@@ -56,8 +59,8 @@ def shfl(s: Site) -> Exec:
         else:
             j = low | (b & ~segment)
             ok = j <= high
-        j = np.where(ok, j, _LANES)
-        r = np.take_along_axis(v, j & 31, 1)
+        j = np.where(ok, j, _LANES) & 31
+        r = v.take(j, axis=1) if alike else np.take_along_axis(v, j, 1)
         put(m, a, a.gather(r))
         out(m, a, a.gather(np.broadcast_to(ok, v.shape)))
 
@@ -66,8 +69,7 @@ def shfl(s: Site) -> Exec:
 
 def _votes(p: Arr, a: Active) -> tuple[Arr, Arr]:
     """(ballot, active mask) of each active warp."""
-    bits = np.where(a.spread(_full(p, a), False), _BIT, np.uint32(0))
-    return np.bitwise_or.reduce(bits, axis=1), a.lane_mask
+    return warp_masks(a.spread(_full(p, a), False)), a.lane_mask
 
 
 def _decide(mode: str, ballot: Arr, active: Arr) -> Arr:
@@ -91,11 +93,10 @@ def vote(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         ballot, active = _votes(p(m, a), a)
         decision = _decide(mode, ballot, active)
-        warp = a.position >> 5
         if put is not None:
-            put(m, a, ballot[warp])
+            put(m, a, a.each(ballot))
         if out is not None:
-            out(m, a, decision[warp])
+            out(m, a, a.each(decision))
 
     return run
 
@@ -202,7 +203,7 @@ def elect(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         lowest = a.lane_mask & (~a.lane_mask + np.uint32(1))
         lane = np.log2(lowest).astype(U32)
-        each = lane[a.position >> 5]
+        each = a.each(lane)
         if put is not None:
             put(m, a, lane if uniform else each)
         if out is not None:
@@ -220,7 +221,7 @@ def r2ur(s: Site) -> Exec:
 
     def run(m: Machine, a: Active) -> None:
         v = _full(source(m, a), a)
-        first = np.flatnonzero(np.diff(a.warp_of, prepend=-1))
+        first = a.firsts
         if joined:
             # With OR the value comes from a thread whose predicate no earlier R2UR has set.
             apart = m.P[payload(s.preds[0])][a.sel]
@@ -229,7 +230,7 @@ def r2ur(s: Site) -> Exec:
             )
         put(m, a, v[first])
         if out is not None:
-            other = v != v[first][a.position >> 5]
+            other = v != a.each(v[first])
             out(m, a, other | apart if joined else other)
 
     return run
