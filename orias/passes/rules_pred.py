@@ -239,6 +239,7 @@ def _join_compare(cx: Cx, inst: Inst, ins: list[Opnd], reads: list[int], lut: in
             mods[0] = _NEGATED[mods[0]]
         mods[mods.index("AND")] = name
         cx.rewrite(inst, op(".".join([d.op.base, *mods])), [d.src[0], d.src[1], y])
+        inst.loc = 0  # as with ptxas: it stands for two lines, and counts to what precedes it
         return True
     return False
 

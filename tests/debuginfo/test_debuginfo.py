@@ -337,6 +337,38 @@ ret;
     assert [(row.offset, row.line) for table in rows.values() for row in table][:2] == [(0, 73), (16, 74)]
 
 
+def test_a_comparison_that_takes_a_predicate_in_has_no_line() -> None:
+    """As with ptxas: ``and`` and the comparison become one instruction, which counts to what precedes it."""
+    text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 a)
+{
+    .reg .u64 %rd1;
+    .reg .b32 %r<4>;
+    .reg .pred %p<4>;
+    .loc 1 71 0
+    ld.param.u64 %rd1, [a];
+    ld.global.u32 %r1, [%rd1];
+    ld.global.u32 %r2, [%rd1+4];
+    .loc 1 72 0
+    setp.lt.s32 %p1, %r1, 5;
+    .loc 1 73 0
+    setp.gt.s32 %p2, %r2, 7;
+    .loc 1 74 0
+    and.pred %p3, %p1, %p2;
+    .loc 1 75 0
+    selp.b32 %r3, %r1, %r2, %p3;
+    st.global.u32 [%rd1+8], %r3;
+    ret;
+}
+.file 1 "k.cu"
+"""
+    rows = line_tables(ElfFile(orias.compile(text, arch="sm_80", lineinfo=True).data))
+    lines = {row.line for table in rows.values() for row in table}
+    assert lines in ({71, 72, 75}, {71, 73, 75})
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_name_of_the_text_in_objects(arch: str, tmp_path: Path) -> None:
     def names(data: bytes) -> list[str]:
