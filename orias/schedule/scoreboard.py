@@ -277,7 +277,9 @@ class _Chooser:
 
 @final
 class _Assigner:
-    __slots__ = ("async_used", "awaited", "blocks", "boards", "clears", "events", "fn", "index", "lat", "needed", "numbered", "pairs", "rows")
+    __slots__ = (
+        "async_used", "awaited", "blocks", "boards", "clears", "events", "fn", "index", "lat", "needed", "numbered", "pairs", "rows"
+    )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
