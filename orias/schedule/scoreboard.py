@@ -97,9 +97,11 @@ def assign(fn: Func) -> None:
 class _Event:
     """Arrival of the results (``write``) or completion of the source reads of one instruction."""
 
-    __slots__ = ("async_group", "board", "distant", "write")
+    __slots__ = ("async_group", "board", "distant", "units", "write")
 
     def __init__(self, op: Op, write: bool) -> None:
+        self.units: list[int] = []
+        """The units that it is pending for, as keys of ``_Pending``."""
         self.distant: bool = op.flags & F_DISTANT != 0
         self.write: bool = write
         self.board: int = -1
@@ -343,7 +345,10 @@ class _Assigner:
                     _after_invalidation(row)
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
                     row.write = self._event(inst.op, True)
+                    found = [w >> 8 << 1 for w in row.access.writes if w >> 8 < B_BASE]
+                    self.events[row.write].units = found
                     if inst.op.flags & F_AWAITED:
+                        found.append(_ORDER << 1)
                         self.awaited |= 1 << row.write
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
@@ -353,6 +358,7 @@ class _Assigner:
                         row.late_units.append(_ORDER)
                     if row.late_units or base == "UTMACMDFLUSH":
                         row.read = self._event(inst.op, False)
+                        self.events[row.read].units = [u << 1 | 1 for u in row.late_units]
                         if row.late_units and row.write >= 0:
                             self.pairs |= 1 << row.write
                 row.ask()
@@ -404,6 +410,9 @@ class _Assigner:
 
     def _walk(self, block: int, pending: _Pending, numbered: bool) -> None:
         events = self.events
+        open_ = 0
+        for mask in pending.values():
+            open_ |= mask
         for row in self.rows[block]:
             wanted = 0
             if pending:
@@ -418,30 +427,30 @@ class _Assigner:
                         # The rest of the result is older, but arrives before this part of it.
                         wanted &= ~self.awaited
             if wanted:
-                cleared = self._wait(row, wanted, numbered)
-                dead = []
-                for unit, mask in pending.items():
-                    left = mask & ~cleared
-                    if left != mask:
-                        if left:
-                            pending[unit] = left
-                        else:
-                            dead.append(unit)
-                for unit in dead:
-                    del pending[unit]
+                cleared = self._wait(row, wanted, numbered) & open_
+                open_ ^= cleared
+                for n in members(cleared):
+                    for u in events[n].units:
+                        left = pending.get(u, 0)
+                        if left & cleared:
+                            left &= ~cleared
+                            if left:
+                                pending[u] = left
+                            else:
+                                del pending[u]
             if row.write >= 0 and not events[row.write].async_group:
                 bit = 1 << row.write
+                open_ |= bit
                 if row.inst.op.flags & F_AWAITED:
                     # Its unit finishes operations in order: the last one stands for all before it on this path.
-                    pending[_ORDER << 1] = pending.get(_ORDER << 1, 0) & ~self.awaited | bit
-                for w in row.access.writes:
-                    u = w >> 8
-                    if u < B_BASE:
-                        pending[u << 1] = pending.get(u << 1, 0) | bit
+                    pending[_ORDER << 1] = pending.get(_ORDER << 1, 0) & ~self.awaited
+                for u in events[row.write].units:
+                    pending[u] = pending.get(u, 0) | bit
             if row.read >= 0 and not events[row.read].async_group:
                 bit = 1 << row.read
-                for u in row.late_units:
-                    pending[u << 1 | 1] = pending.get(u << 1 | 1, 0) | bit
+                open_ |= bit
+                for u in events[row.read].units:
+                    pending[u] = pending.get(u, 0) | bit
 
     def _wait(self, row: _Row, wanted: int, numbered: bool) -> int:
         """Record a wait; returns the events it clears."""
