@@ -168,6 +168,8 @@ def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
 
 def _hoist(fn: Func, loop: Loop, body: _Body, pre: Block, constants: bool) -> bool:
     room = _room(fn, body.need)
+    if room <= 0 and fn.decisions is None:
+        return False
     members = [b for _, b in sorted(body.blocks, key=lambda x: x[0])]
     local = body.defined
     for b in members:
