@@ -445,15 +445,18 @@ class _Assigner:
             if wanted:
                 cleared = self._wait(row, wanted, numbered) & open_
                 open_ ^= cleared
-                for n in members(cleared):
-                    for u in events[n].units:
-                        left = pending.get(u, 0)
-                        if left & cleared:
-                            left &= ~cleared
-                            if left:
-                                pending[u] = left
-                            else:
-                                del pending[u]
+                # Whichever are fewer: all units, or those of the events.
+                touched = list(pending)
+                if cleared.bit_count() < len(touched):
+                    touched = [u for n in members(cleared) for u in events[n].units]
+                for u in touched:
+                    left = pending.get(u, 0)
+                    if left & cleared:
+                        left &= ~cleared
+                        if left:
+                            pending[u] = left
+                        else:
+                            del pending[u]
             if row.write >= 0 and not events[row.write].async_group:
                 bit = 1 << row.write
                 open_ |= bit
