@@ -49,13 +49,13 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
             constants = late and body.size() <= fn.knobs.hoist_constants_max_inst
             if _hoist(fn, loop, body, pre, constants):
                 changed = True
-            # Under other conditions, or with more room, more may leave the loops around it.
+            # Under other conditions more may leave the loops around it.
             body.searched = body.searched and constants == late and fn.decisions is None
         if loop.parent is not None:
             outer = bodies[loop.parent]
             outer.take(body)
             if pre is not None and pre.id >= first_new:
-                # Just before the header, whose place has room for all that may come before it.
+                # Just before the header: the places of other blocks are odd.
                 outer.blocks.append((body.place - 1, pre))
     return changed
 

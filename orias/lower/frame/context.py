@@ -449,7 +449,7 @@ class Ctx:
         self.ssa.seal(block)
 
     def end_loop(self, head: Block, done: Block) -> None:
-        """Close a loop of an expansion that writes no PTX register, and continue in the block behind it."""
+        """Close a loop of an expansion that writes no PTX register, and continue in the block after it."""
         self.seal(head)
         for b in (head, done):
             if len(b.preds) > 1:
