@@ -3,9 +3,9 @@
 Computations of one value in different arms of a loop, of which neither dominates the other, become one before it.
 """
 
-from typing import Final
+from typing import Final, final
 
-from orias.analysis.cfg import Loop, dominators, find_loops, loop_members
+from orias.analysis.cfg import Loop, LoopForest, dominators, find_loops
 from orias.analysis.liveness import liveness
 from orias.isa.op import (
     F_CALL,
@@ -39,22 +39,77 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
     forest = find_loops(fn, dominators(fn))
     if not forest.loops:
         return False
-    live = _live_words(fn)
-    members = loop_members(fn, forest)
+    bodies = _bodies(fn, forest)
     first_new = fn.next_block
     changed = False
     for loop in reversed(forest.loops):
+        body = bodies[loop]
         pre = preheader(fn, loop, not late)
-        if pre is None:
-            continue
-        outer = loop.parent if pre.id >= first_new else None
-        while outer is not None:
-            members[outer].insert(members[outer].index(loop.header), pre)
-            outer = outer.parent
-        constants = late and sum(len(b.insts) for b in members[loop]) <= fn.knobs.hoist_constants_max_inst
-        if _hoist(fn, loop, members[loop], pre, _room(fn, members[loop], live), constants):
-            changed = True
+        if pre is not None:
+            constants = late and body.size() <= fn.knobs.hoist_constants_max_inst
+            if _hoist(fn, loop, body, pre, constants):
+                changed = True
+            # Under other conditions more may leave the loops around it.
+            body.searched = body.searched and constants == late and fn.decisions is None
+        if loop.parent is not None:
+            outer = bodies[loop.parent]
+            outer.take(body)
+            if pre is not None and pre.id >= first_new:
+                # Just before the header: the places of other blocks are odd.
+                outer.blocks.append((body.place - 1, pre))
     return changed
+
+
+@final
+class _Body:
+    """What the search for invariants of a loop looks at."""
+
+    __slots__ = ("blocks", "defined", "need", "place", "rest", "searched")
+
+    def __init__(self, place: int) -> None:
+        self.place: Final[int] = place
+        """The place of its header."""
+        self.blocks: list[tuple[int, Block]] = []
+        """Its blocks, with their places, without those of inner loops that were searched: what is not invariant there because of the
+        values of the inner loop is not invariant around it either."""
+        self.rest: int = 0
+        """The instructions of the blocks that are left out."""
+        self.defined: set[int] = set()
+        """The registers that the blocks left out define, and, after the search, all blocks."""
+        self.searched: bool = False
+        """All that is invariant has left."""
+        self.need: int = 0
+        """The words of R registers that are needed somewhere in it, before anything moves."""
+
+    def size(self) -> int:
+        """The instructions of the loop."""
+        return self.rest + sum(len(b.insts) for _, b in self.blocks)
+
+    def take(self, inner: "_Body") -> None:
+        """Add an inner loop, which is not needed any more."""
+        self.need = max(self.need, inner.need)
+        if len(inner.defined) > len(self.defined):
+            self.defined, inner.defined = inner.defined, self.defined
+        self.defined |= inner.defined
+        if inner.searched:
+            self.rest += inner.size()
+        else:
+            self.rest += inner.rest
+            self.blocks += inner.blocks
+
+
+def _bodies(fn: Func, forest: LoopForest) -> dict[Loop, _Body]:
+    """Each loop's own blocks, without those of inner loops."""
+    places = {b.id: 2 * k + 1 for k, b in enumerate(fn.blocks)}
+    bodies = {loop: _Body(places[loop.header.id]) for loop in forest.loops}
+    live = _live_words(fn)
+    for b in fn.blocks:
+        loop = forest.innermost[b.id]
+        if loop is not None:
+            body = bodies[loop]
+            body.blocks.append((places[b.id], b))
+            body.need = max(body.need, _need(fn, b, live[b.id]))
+    return bodies
 
 
 def _live_words(fn: Func) -> list[int]:
@@ -67,18 +122,18 @@ def _live_words(fn: Func) -> list[int]:
     return [sum(w * (live & m).bit_count() for w, m in masks.items()) for live in lv.live_in]
 
 
-def _room(fn: Func, members: list[Block], live: list[int]) -> int:
-    """Values that may leave the loop before it needs the registers of a lower occupancy."""
-    most = 0
-    for b in members:
-        # Blocks made before inner loops since then are as empty as they are new.
-        if b.id < len(live):
-            need = live[b.id]
-            for inst in b.insts:
-                if inst.op.flags & F_CALL and inst.uid in fn.calls:
-                    # What lives through the call is kept out of the callee's registers.
-                    need = max(need, live[b.id] + fn.calls[inst.uid].clobber_r.bit_count())
-            most = max(most, need)
+def _need(fn: Func, b: Block, live: int) -> int:
+    """Words of R registers that a block needs of which so many are live into it."""
+    need = live
+    for inst in b.insts:
+        if inst.op.flags & F_CALL and inst.uid in fn.calls:
+            # What lives through the call is kept out of the callee's registers.
+            need = max(need, live + fn.calls[inst.uid].clobber_r.bit_count())
+    return need
+
+
+def _room(fn: Func, most: int) -> int:
+    """Values that may leave a loop that needs so many words of registers before it needs those of a lower occupancy."""
     need = most + fn.knobs.hoist_working_registers
     step = next((s for s in STEPS if s >= need), need)
     return min(fn.knobs.hoist_budget, step - need)
@@ -111,8 +166,12 @@ def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
     return pre
 
 
-def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, constants: bool) -> bool:
-    local: set[int] = set()
+def _hoist(fn: Func, loop: Loop, body: _Body, pre: Block, constants: bool) -> bool:
+    room = _room(fn, body.need)
+    if room <= 0 and fn.decisions is None:
+        return False
+    members = [b for _, b in sorted(body.blocks, key=lambda x: x[0])]
+    local = body.defined
     for b in members:
         for inst in b.insts:
             for d in inst.dst:
@@ -152,6 +211,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int, co
                 else:
                     kept.append(inst)
             b.insts = kept
+    body.searched = moved < room
     if repl:
         for b in fn.blocks:
             for inst in b.insts:

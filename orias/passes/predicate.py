@@ -41,16 +41,19 @@ def predicate_arms(fn: Func) -> bool:
     once = OnceAWarp(fn)
     for _ in range(fn.knobs.predication_rounds):
         step = False
-        for b in list(fn.blocks):
-            if b in fn.blocks and _convert(fn, b, loops, once):
+        gone: set[int] = set()
+        for b in fn.blocks:
+            if b.id not in gone and _convert(fn, b, loops, once, gone):
                 step = True
         if not step:
             break
+        fn.blocks = [b for b in fn.blocks if b.id not in gone]
         changed = True
     return changed
 
 
-def _convert(fn: Func, b: Block, loops: dict[int, set[int]], once: OnceAWarp) -> bool:
+def _convert(fn: Func, b: Block, loops: dict[int, set[int]], once: OnceAWarp, gone: set[int]) -> bool:
+    """Convert what the branch of a block decides about; blocks that are no longer needed are added to `gone`."""
     t = b.terminator()
     if t is None or t.op.base != "BRA" or t.src or not in_file(t.guard, K_P) or len(b.succs) != 2:
         return False
@@ -58,16 +61,16 @@ def _convert(fn: Func, b: Block, loops: dict[int, set[int]], once: OnceAWarp) ->
     if fall is taken:
         return False
     # A branch back to the top of a loop stays conditional: a guarded exit would cost an iteration one branch more.
-    if b.id not in loops.get(fall.id, ()) and _exit_arm(fn, b, t, taken, t.guard):
+    if b.id not in loops.get(fall.id, ()) and _exit_arm(fn, b, t, taken, t.guard, gone):
         return True
-    if b.id not in loops.get(taken.id, ()) and _exit_arm(fn, b, t, fall, t.guard ^ INV):
+    if b.id not in loops.get(taken.id, ()) and _exit_arm(fn, b, t, fall, t.guard ^ INV, gone):
         return True
     if _is_arm(taken, b) and taken.succs[0] is fall:
-        return _triangle(fn, b, t, taken, fall, t.guard, once)
+        return _triangle(fn, b, t, taken, fall, t.guard, once, gone)
     if _is_arm(fall, b) and fall.succs[0] is taken:
-        return _triangle(fn, b, t, fall, taken, t.guard ^ INV, once)
+        return _triangle(fn, b, t, fall, taken, t.guard ^ INV, once, gone)
     if _is_arm(taken, b) and _is_arm(fall, b) and taken.succs[0] is fall.succs[0] and taken.succs[0] is not b:
-        return _diamond(fn, b, t, taken, fall, once)
+        return _diamond(fn, b, t, taken, fall, once, gone)
     return False
 
 
@@ -75,7 +78,7 @@ def _is_arm(arm: Block, b: Block) -> bool:
     return len(arm.preds) == 1 and arm.preds[0] is b and len(arm.succs) == 1 and arm.terminator() is None
 
 
-def _exit_arm(fn: Func, b: Block, t: Inst, arm: Block, guard: Opnd) -> bool:
+def _exit_arm(fn: Func, b: Block, t: Inst, arm: Block, guard: Opnd, gone: set[int]) -> bool:
     """A branch to a block that holds only EXIT (or, with one predecessor, a few stores and EXIT) is a guarded EXIT."""
     if not arm.insts or arm.insts[-1].op is not OP_EXIT or arm.insts[-1].guard != PT or arm.succs:
         return False
@@ -98,7 +101,7 @@ def _exit_arm(fn: Func, b: Block, t: Inst, arm: Block, guard: Opnd) -> bool:
     b.succs = [other]
     arm.preds.remove(b)
     if not arm.preds:
-        fn.blocks.remove(arm)
+        gone.add(arm.id)
     return True
 
 
@@ -182,7 +185,9 @@ def _guard_arm(b: Block, arm: Block, guard: Opnd, once: OnceAWarp) -> None:
             _guard(inst, guard)
 
 
-def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd, once: OnceAWarp) -> bool:
+def _triangle(
+    fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd, once: OnceAWarp, gone: set[int]
+) -> bool:
     if not _short(fn, b, arm, once):
         note_long(fn, t, (arm,))
         return False
@@ -197,11 +202,11 @@ def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd,
         phi.src[kb] = _select(fn, b, guard, phi.src[ka], phi.src[kb], phi, t.loc)
     join.drop_pred(ka)
     b.succs = [join]
-    fn.blocks.remove(arm)
+    gone.add(arm.id)
     return True
 
 
-def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceAWarp) -> bool:
+def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceAWarp, gone: set[int]) -> bool:
     if not _short(fn, b, taken, once) or not _short(fn, b, fall, once):
         note_long(fn, t, (taken, fall))
         return False
@@ -220,8 +225,7 @@ def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceA
     join.preds[kt] = b
     join.drop_pred(kf)
     b.succs = [join]
-    fn.blocks.remove(taken)
-    fn.blocks.remove(fall)
+    gone.update((taken.id, fall.id))
     return True
 
 

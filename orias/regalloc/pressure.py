@@ -213,11 +213,18 @@ def room_left(pressure: Pressure, victims: list[Cls], pool: list[Candidate]) -> 
     """Registers of the file that are free at each point after the victims are spilled (negative: still lacking)."""
     gone = set(victims)
     room = [-x for x in pressure.excess]
+    change = [0] * (len(room) + 1)
     for x in pool:
         if x.cls in gone:
+            stubs = sorted(x.stubs)
             for segs in x.cls.words.values():
                 for s, e, _ in segs:
-                    for p in range(s, e):
-                        if p not in x.stubs:
-                            room[p] += 1
+                    change[s] += 1
+                    change[e] -= 1
+                    for p in stubs[bisect_left(stubs, s) : bisect_left(stubs, e)]:
+                        room[p] -= 1
+    freed = 0
+    for p in range(len(room)):
+        freed += change[p]
+        room[p] += freed
     return room

@@ -246,7 +246,7 @@ def spill_decision(classes: Classes, c: Cls, remade: bool, uids: set[int]) -> De
 
 @final
 class _Spiller:
-    __slots__ = ("classes", "ends", "fn", "gone", "homes", "out", "paid", "point", "recent", "room", "state")
+    __slots__ = ("classes", "ends", "fn", "gone", "homes", "out", "paid", "parts", "point", "recent", "room", "state")
 
     def __init__(
         self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int], makers: dict[Cls, Inst]
@@ -260,6 +260,8 @@ class _Spiller:
         """Point of the instruction that is being rewritten."""
         self.recent: dict[_Words, Held] = {}
         """Registers that still hold words of homes at this point."""
+        self.parts: dict[Home, set[tuple[int, int]]] = {}
+        """The places and counts of words of each home of which a register is or was known."""
         self.ends: dict[int, dict[_Words, Held]] = {}
         """The same at the end of each block, by block id."""
         self.paid: set[tuple[Opnd, tuple[int, int]]] = set()
@@ -399,7 +401,7 @@ class _Spiller:
         else:
             t = self._load(h, kind_of(o), place, count, inst)
         if h.share:
-            self.recent[key] = Held(t, self.point, loaded)
+            self._hold(key, t, loaded)
         return t | modifiers_of(o)
 
     def _sharable(self, x: Held, count: int, file: int) -> bool:
@@ -422,11 +424,16 @@ class _Spiller:
 
     def _changed(self, h: Home, place: int, count: int, t: Opnd) -> None:
         """The words of a home get a new value, which register `t` holds (NONE: no register does)."""
-        stale = [k for k in self.recent if k[0] is h and k[1] < place + count and place < k[1] + k[2]]
-        for k in stale:
-            del self.recent[k]
+        for first, size in self.parts.get(h, ()):
+            if first < place + count and place < first + size:
+                self.recent.pop((h, first, size), None)
         if h.share and t != K_NONE:
-            self.recent[h, place, count] = Held(t, self.point, False)
+            self._hold((h, place, count), t, False)
+
+    def _hold(self, words: _Words, t: Opnd, loaded: bool) -> None:
+        """From here on register `t` holds words of a home."""
+        self.recent[words] = Held(t, self.point, loaded)
+        self.parts.setdefault(words[0], set()).add(words[1:])
 
     def _load(self, h: Home, file: int, place: int, count: int, inst: Inst) -> Opnd:
         if h.remat is not None:

@@ -18,6 +18,7 @@ Calls and returns wait for everything: no event is pending at the start of a fun
 from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
+from orias.analysis.liveness import members
 from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import (
     F_AWAITED,
@@ -109,20 +110,15 @@ def assign(fn: Func) -> None:
 class _Event:
     """Arrival of the results (``write``) or completion of the source reads of one instruction."""
 
-    __slots__ = ("async_group", "board", "block", "distant", "needed", "pair", "position", "waiters", "write")
+    __slots__ = ("async_group", "board", "distant", "units", "write")
 
-    def __init__(self, op: Op, write: bool, block: int, position: int) -> None:
+    def __init__(self, op: Op, write: bool) -> None:
+        self.units: list[int] = []
+        """The units that it is pending for, as keys of ``_Pending``."""
         self.distant: bool = op.flags & F_DISTANT != 0
         self.write: bool = write
-        self.block: int = block
-        self.position: int = position
         self.board: int = -1
-        self.needed: bool = False
-        self.pair: int = -1
-        """Number of the other event of the same instruction; -1 if there is none."""
-        self.waiters: list[tuple[int, int]] = []
-        """(block index, position) of the instructions that wait for it."""
-        self.async_group: bool = False
+        self.async_group: bool = op.flags & F_CLOSES_GROUP != 0
 
 
 @final
@@ -130,8 +126,8 @@ class _Row:
     """What the assigner knows about one instruction."""
 
     __slots__ = (
-        "access", "acquires", "asks", "counts", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets", "stall", "wait",
-        "wait_all", "write", "yield_hint",
+        "access", "acquires", "asks", "counts", "first", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets",
+        "stall", "wait", "wait_all", "waited", "write", "yield_hint",
     )  # fmt: skip
 
     def __init__(self, inst: Inst, access: Access, needs: int) -> None:
@@ -150,6 +146,9 @@ class _Row:
         """Mask of the scoreboards that it sets."""
         self.counts: int = 0
         """Mask of the scoreboards that it reads, if it is a DEPBAR."""
+        self.waited: int = 0
+        """The needed events that it waits for, as a mask of which bit 0 is the event `first`."""
+        self.first: int = 0
         self.wait: int = 0
         self.wait_all: bool = False
         self.stall: int = 1
@@ -169,6 +168,13 @@ class _Row:
                 u = w >> 8 << 1
                 self.asks += (u, u | 1)
 
+    def note(self, events: int) -> None:
+        """Add to the events that it waits for; most wait for few, and then the mask without `first` is short."""
+        events |= self.waited << self.first
+        if events:
+            self.first = (events & -events).bit_length() - 1
+            self.waited = events >> self.first
+
     def look_up(self, lat: Latency) -> None:
         """Cache what the stall computation needs repeatedly."""
         o = self.inst.op
@@ -181,20 +187,117 @@ _Pending = dict[int, int]
 
 
 @final
+class _Again:
+    """Where events are waited for again, on paths without their first wait: places in the function, ascending."""
+
+    __slots__ = ("events", "next", "places")
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+        self.events: list[int] = []
+        """For each place, the set of events."""
+        self.next: int = 0
+        """The first place below the last one that was asked about."""
+
+    def add(self, place: int, events: int) -> None:
+        """Events that are waited for again at a place below all others."""
+        if events:
+            self.places.append(place)
+            self.events.append(events)
+
+    def nearest(self, events: int, here: int, end: int) -> int:
+        """The first place between `here`, which never decreases, and `end` where one of some events is waited for; else `end`."""
+        places = self.places
+        while self.next < len(places) and places[self.next] <= here:
+            self.next += 1
+        k = self.next
+        while k < len(places) and places[k] < end:
+            if self.events[k] & events:
+                return places[k]
+            k += 1
+        return end
+
+
+@final
+class _Held:
+    """What one scoreboard stands for: its events, and the places where they are first waited for."""
+
+    __slots__ = ("busy_until", "events", "taken", "waits")
+
+    def __init__(self) -> None:
+        self.busy_until: int = -1
+        self.events: int = 0
+        self.taken: list[tuple[int, int, int]] = []
+        """Of each event, in program order: where it is set, where it is first waited for, and its :func:`_delay`."""
+        self.waits: int = 0
+        """The places of the first waits, as a bit mask."""
+
+
+@final
+class _Chooser:
+    """Chooses scoreboards for the events of a function, in program order."""
+
+    __slots__ = ("_again", "_held", "_lowest")
+
+    def __init__(self, again: _Again, lowest: int) -> None:
+        self._again: Final[_Again] = again
+        self._lowest: Final[int] = lowest
+        """The first scoreboard that may be used."""
+        self._held: Final[list[_Held]] = [_Held() for _ in range(SCOREBOARDS)]
+
+    def choose(self, e: _Event, here: int, wait: int, block_end: int, quiet: bool) -> int:
+        """A scoreboard for an event at `here` that is first waited for at `wait`.
+
+        `quiet`: no events but results of distant loads come in between.
+        """
+        held = self._held
+        lowest = max(_FIRST_DISTANT, self._lowest) if e.write and e.distant else self._lowest
+        if lowest == _FIRST_DISTANT and wait >= block_end and held[_CROSS_BLOCK_DISTANT].busy_until <= here:
+            return _CROSS_BLOCK_DISTANT
+        free = [n for n in range(lowest, SCOREBOARDS) if held[n].busy_until <= here]
+        for n in free:
+            if self._again.nearest(held[n].events, here, wait) == wait:
+                return n
+        if free:
+            return free[0]
+        # None is free: share the one where waits come early by least, then the one whose wait is nearest.  Results of distant loads
+        # leave the lowest ones to events that are waited for soon.
+        best, least = -1, (0, 0)
+        for n in range(self._lowest if quiet else lowest, SCOREBOARDS):
+            cost = self._early(held[n], _delay(e), here, wait), abs(held[n].busy_until - wait)
+            if best < 0 or cost < least:
+                best, least = n, cost
+        return best
+
+    def _early(self, held: _Held, own: int, here: int, wait: int) -> int:
+        """By how much waits come early if an event at `here` that comes after `own` shares a scoreboard."""
+        early = 0
+        for set_at, other, delay in reversed(held.taken):
+            if set_at + _DISTANT_DELAY <= wait:
+                # Neither this event nor those before it have more to wait for at that place.
+                break
+            if other > wait:
+                early = max(early, delay - (wait - set_at))
+        below = held.waits >> here + 1
+        first = here + (below & -below).bit_length() if below else wait
+        nearest = min(first, self._again.nearest(held.events, here, wait))
+        return max(early, own - (nearest - here)) if nearest < wait else early
+
+    def take(self, e: _Event, n: int, here: int, wait: int) -> None:
+        """Note that event `n` at `here`, first waited for at `wait`, has the scoreboard that was chosen for it."""
+        held = self._held[e.board]
+        held.busy_until = max(held.busy_until, wait)
+        held.taken.append((here, wait, _delay(e)))
+        held.waits |= 1 << wait
+        held.events |= 1 << n
+
+
+@final
 class _Assigner:
     __slots__ = (
-        "acquired",
-        "async_used",
-        "awaited",
-        "blocks",
-        "clears",
-        "events",
-        "fn",
-        "index",
-        "lat",
-        "loaded",
-        "rows",
-    )
+        "acquired", "async_used", "awaited", "blocks", "boards", "clears", "events", "fn", "index", "lat", "loaded", "needed", "numbered",
+        "pairs", "rows",
+    )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -211,11 +314,19 @@ class _Assigner:
         """Set of the results of memory accesses."""
         self.acquired: int = 0
         """Those of them that may be of an acquire operation."""
+        self.pairs: int = 0
+        """Set of the arrivals of results whose next event is the reading of the sources of the same instruction."""
+        self.needed: int = 0
+        """Set of the events that are waited for."""
+        self.boards: list[int] = [0] * SCOREBOARDS
+        """For each scoreboard, the set of its events."""
+        self.numbered: int = 0
+        """Set of the events with a scoreboard."""
 
     def run(self) -> None:
         self._collect()
-        needed = self._flow(False)
-        self._number(needed)
+        self._flow(False)
+        self._number()
         self._boards_known()
         self._flow(True)
         self._place_arrivals()
@@ -249,10 +360,10 @@ class _Assigner:
         ordered = fn.has_flags(F_ORDERED) and any(i.op.flags & F_ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
         invalidates = fn.has_flags(F_INVALIDATES_CONSTANTS)
         fences = fn.has_flags(F_FENCE)
-        for bi, b in enumerate(self.blocks):
+        for b in self.blocks:
             rows: list[_Row] = []
             barrier: Op | None = None
-            for k, inst in enumerate(b.insts):
+            for inst in b.insts:
                 needs = units.needs(inst.op, inst.dst, inst.src)
                 row = _Row(inst, accesses(inst, fn), needs)
                 base = inst.op.base
@@ -265,8 +376,11 @@ class _Assigner:
                 if invalidates:
                     _after_invalidation(row)
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
-                    row.write = self._event(inst.op, True, bi, k)
+                    row.write = self._event(inst.op, True)
+                    found = [w >> 8 << 1 for w in row.access.writes if w >> 8 < B_BASE]
+                    self.events[row.write].units = found
                     if inst.op.flags & F_AWAITED:
+                        found.append(_ORDER << 1)
                         self.awaited |= 1 << row.write
                     if inst.op.flags & F_READ:
                         self.loaded |= 1 << row.write
@@ -278,13 +392,11 @@ class _Assigner:
                         row.late_units.remove(_ORDER)  # nothing waits for a barrier
                     if base == "MEMBAR" and "CTA" in inst.op.mods:
                         row.late_units.append(_FENCED)
-                    if base == "UTMACMDFLUSH":
-                        row.read = self._event(inst.op, False, bi, k)
-                    if row.late_units:
-                        row.read = self._event(inst.op, False, bi, k)
-                        if row.write >= 0:
-                            self.events[row.read].pair = row.write
-                            self.events[row.write].pair = row.read
+                    if row.late_units or base == "UTMACMDFLUSH":
+                        row.read = self._event(inst.op, False)
+                        self.events[row.read].units = [u << 1 | 1 for u in row.late_units]
+                        if row.late_units and row.write >= 0:
+                            self.pairs |= 1 << row.write
                 row.ask()
                 if fences:
                     if takes_waits(inst):
@@ -298,18 +410,16 @@ class _Assigner:
                 rows.append(row)
             self.rows.append(rows)
 
-    def _event(self, op: Op, write: bool, block: int, position: int) -> int:
-        e = _Event(op, write, block, position)
-        e.async_group = op.flags & F_CLOSES_GROUP != 0
-        self.events.append(e)
+    def _event(self, op: Op, write: bool) -> int:
+        self.events.append(_Event(op, write))
         return len(self.events) - 1
 
     # --- data flow ---------------------------------------------------------------------------------------------
 
-    def _flow(self, numbered: bool) -> set[int]:
-        """Propagate pending events to a fixed point; returns the events that are waited for.
+    def _flow(self, numbered: bool) -> None:
+        """Propagate pending events to a fixed point.
 
-        Without numbers it marks which events are needed, and their waiters; with numbers it fills the wait masks.
+        Without numbers it notes which events are needed, and who waits for them; with numbers it fills the wait masks.
         """
         n = len(self.blocks)
         at_entry: list[_Pending] = [{} for _ in range(n)]
@@ -342,11 +452,13 @@ class _Assigner:
         for i in range(n):
             if not seen[i]:
                 self._walk(i, {}, numbered)
-        return {k for k, e in enumerate(self.events) if e.needed}
 
     def _walk(self, block: int, pending: _Pending, numbered: bool) -> None:
         events = self.events
-        for k, row in enumerate(self.rows[block]):
+        open_ = 0
+        for mask in pending.values():
+            open_ |= mask
+        for row in self.rows[block]:
             wanted = 0
             if pending:
                 if row.wait_all:
@@ -357,171 +469,122 @@ class _Assigner:
                         if u in pending:
                             wanted |= pending[u]
                     if row.acquires:
-                        of = self.acquired if row.acquires == _ACQUIRES else self.loaded
-                        for unit, mask in pending.items():
-                            if not unit & 1:
-                                wanted |= mask & of
+                        wanted |= open_ & (self.acquired if row.acquires == _ACQUIRES else self.loaded)
                     if row.inst.op.flags & F_PARTIAL:
                         # The rest of the result is older, but arrives before this part of it.
                         wanted &= ~self.awaited
             if wanted:
-                cleared = self._wait(row, block, k, wanted, numbered)
-                dead = []
-                for unit, mask in pending.items():
-                    left = mask & ~cleared
-                    if left != mask:
+                cleared = self._wait(row, wanted, numbered) & open_
+                open_ ^= cleared
+                # Whichever are fewer: all units, or those of the events.
+                touched = list(pending)
+                if cleared.bit_count() < len(touched):
+                    touched = [u for n in members(cleared) for u in events[n].units]
+                for u in touched:
+                    left = pending.get(u, 0)
+                    if left & cleared:
+                        left &= ~cleared
                         if left:
-                            pending[unit] = left
+                            pending[u] = left
                         else:
-                            dead.append(unit)
-                for unit in dead:
-                    del pending[unit]
+                            del pending[u]
             if row.write >= 0 and not events[row.write].async_group:
                 bit = 1 << row.write
+                open_ |= bit
                 if row.inst.op.flags & F_AWAITED:
                     # Its unit finishes operations in order: the last one stands for all before it on this path.
-                    pending[_ORDER << 1] = pending.get(_ORDER << 1, 0) & ~self.awaited | bit
-                for w in row.access.writes:
-                    u = w >> 8
-                    if u < B_BASE:
-                        pending[u << 1] = pending.get(u << 1, 0) | bit
+                    pending[_ORDER << 1] = pending.get(_ORDER << 1, 0) & ~self.awaited
+                for u in events[row.write].units:
+                    pending[u] = pending.get(u, 0) | bit
             if row.read >= 0 and not events[row.read].async_group:
                 bit = 1 << row.read
-                for u in row.late_units:
-                    pending[u << 1 | 1] = pending.get(u << 1 | 1, 0) | bit
+                open_ |= bit
+                for u in events[row.read].units:
+                    pending[u] = pending.get(u, 0) | bit
 
-    def _wait(self, row: _Row, block: int, k: int, wanted: int, numbered: bool) -> int:
+    def _wait(self, row: _Row, wanted: int, numbered: bool) -> int:
         """Record a wait; returns the events it clears."""
-        events = self.events
-        cleared = wanted
+        results = wanted & self.pairs
         if not numbered:
-            rest = wanted
-            while rest:
-                low = rest & -rest
-                rest ^= low
-                e = events[low.bit_length() - 1]
-                if e.write and e.pair >= 0:
-                    cleared |= 1 << e.pair
-                if not e.write and e.pair >= 0 and wanted >> e.pair & 1:
-                    continue
-                e.needed = True
-                if (block, k) not in e.waiters:
-                    e.waiters.append((block, k))
-            return cleared
-        boards = 0
-        rest = wanted
-        while rest:
-            low = rest & -rest
-            rest ^= low
-            e = events[low.bit_length() - 1]
-            if e.board >= 0 and not (
-                not e.write and e.pair >= 0 and wanted >> e.pair & 1 and events[e.pair].board >= 0
-            ):
-                boards |= 1 << e.board
-        row.wait |= boards
+            need = wanted & ~(results << 1)
+            self.needed |= need
+            row.note(need)
+            return wanted | results << 1
+        cleared = wanted
+        # The sources of an instruction have been read when its results have arrived.
+        left = wanted & ~((results & self.numbered) << 1)
         for n in range(SCOREBOARDS):
-            if boards >> n & 1:
+            if left & self.boards[n]:
+                row.wait |= 1 << n
                 cleared |= self.clears[n]
         return cleared
 
     # --- numbers -----------------------------------------------------------------------------------------------
 
-    def _number(self, needed: set[int]) -> None:
+    def _number(self) -> None:
         """Assign scoreboards to the needed events, in program order."""
-        first_wait: dict[int, int] = {}
-        more_waits: dict[int, list[int]] = {}
-        start = [0] * (len(self.blocks) + 1)
-        for i, rows in enumerate(self.rows):
-            start[i + 1] = start[i] + len(rows)
-        for n in needed:
-            e = self.events[n]
-            here = start[e.block] + e.position
-            later = [start[b] + k for b, k in e.waiters if start[b] + k > here]
-            first_wait[n] = min(later) if later else start[-1]
-            if len(later) > 1:
-                more_waits[n] = sorted(later)[1:]
-        near = [0] * (start[-1] + 1)
-        for n in needed:
-            e = self.events[n]
-            if not (e.write and e.distant):
-                near[start[e.block] + e.position + 1] += 1
-        for k in range(start[-1]):
-            near[k + 1] += near[k]
-        busy_until = [-1] * SCOREBOARDS
-        held: list[list[tuple[int, int, int]]] = [[] for _ in range(SCOREBOARDS)]
-        stale: list[list[int]] = [[] for _ in range(SCOREBOARDS)]
-        for bi, rows in enumerate(self.rows):
-            for k, row in enumerate(rows):
-                here = start[bi] + k
+        order = [row for rows in self.rows for row in rows]
+        needed = set(members(self.needed))
+        first_wait, again = self._waits(order, needed)
+        near = [0] * (len(order) + 1)
+        for k, row in enumerate(order):
+            near[k + 1] = near[k]
+            for n in (row.write, row.read):
+                if n in needed and not (self.events[n].write and self.events[n].distant):
+                    near[k + 1] += 1
+        chooser = _Chooser(again, _ASYNC_SCOREBOARD + 1 if self.async_used else 0)
+        here = block_end = 0
+        for rows in self.rows:
+            block_end += len(rows)
+            for row in rows:
                 for n in (row.write, row.read):
                     if n < 0:
                         continue
                     e = self.events[n]
                     if e.async_group:
                         e.board = _ASYNC_SCOREBOARD
-                        continue
-                    if n not in needed:
-                        continue
-                    wait = first_wait[n]
-                    quiet = near[wait] == near[here + 1]
-                    e.board = self._choose(e, here, wait, busy_until, start[bi + 1], held, stale, quiet)
-                    busy_until[e.board] = max(busy_until[e.board], wait)
-                    held[e.board] = [h for h in held[e.board] if h[1] > here] + [(here, wait, _delay(e))]
-                    stale[e.board] = [w for w in stale[e.board] if w > here] + more_waits.get(n, [])
+                    elif n in needed:
+                        wait = first_wait.get(n, len(order))
+                        e.board = chooser.choose(e, here, wait, block_end, near[wait] == near[here + 1])
+                        chooser.take(e, n, here, wait)
+                here += 1
+
+    def _waits(self, order: list[_Row], needed: set[int]) -> tuple[dict[int, int], "_Again"]:
+        """The first instruction below each event that waits for it, as a place in the function, and the further ones."""
+        first_wait: dict[int, int] = {}
+        again = _Again()
+        before = 0
+        awaited = 0
+        for here, row in enumerate(order):
+            if row.waited:
+                waited = row.waited << row.first
+                found = waited & awaited
+                if found:
+                    awaited ^= found
+                    for n in members(found):
+                        first_wait[n] = here
+                if found != waited:
+                    again.add(here, (waited ^ found) & (1 << before) - 1)
+            for n in (row.write, row.read):
+                if n >= 0:
+                    before = n + 1
+                    if n in needed:
+                        awaited |= 1 << n
+        return first_wait, again
 
     def _boards_known(self) -> None:
-        """For each scoreboard, compute the events that a wait for it clears."""
+        """For each scoreboard, compute its events, and those that a wait for it clears."""
         for n, e in enumerate(self.events):
             if e.board >= 0:
-                self.clears[e.board] |= 1 << n
-                if e.write and e.pair >= 0:
-                    self.clears[e.board] |= 1 << e.pair
+                self.boards[e.board] |= 1 << n
+        for k, board in enumerate(self.boards):
+            self.numbered |= board
+            self.clears[k] = board | (board & self.pairs) << 1
         for rows in self.rows:
             for row in rows:
                 for n in (row.write, row.read):
                     if n >= 0 and self.events[n].board >= 0:
                         row.sets |= 1 << self.events[n].board
-
-    def _choose(
-        self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int,
-        held: list[list[tuple[int, int, int]]], stale: list[list[int]], quiet: bool,
-    ) -> int:  # fmt: skip
-        """A scoreboard for an event at `here` that is first waited for at `wait`.
-
-        `held`: for each scoreboard, where its events are set, where they are first waited for, and their :func:`_delay`.
-        `stale`: for each, where its events are waited for on paths without their first wait.
-        `quiet`: no events but results of distant loads come in between.
-        """
-        lowest = _FIRST_DISTANT if e.write and e.distant else 0
-        if self.async_used:
-            lowest = max(lowest, _ASYNC_SCOREBOARD + 1)
-        if lowest == _FIRST_DISTANT and wait >= block_end and busy_until[_CROSS_BLOCK_DISTANT] <= here:
-            return _CROSS_BLOCK_DISTANT
-        free = [n for n in range(lowest, SCOREBOARDS) if busy_until[n] <= here]
-        for n in free:
-            if not any(here < w < wait for w in stale[n]):
-                return n
-        if free:
-            return free[0]
-        # None is free: share the one where waits come early by least, then the one whose wait is nearest.  Results of distant loads
-        # leave the lowest ones to events that are waited for soon.
-        if quiet:
-            lowest = _ASYNC_SCOREBOARD + 1 if self.async_used else 0
-        best, least = -1, (0, 0)
-        own = _delay(e)
-        for n in range(lowest, SCOREBOARDS):
-            early = 0
-            for set_at, other, delay in held[n]:
-                if other <= here or other == wait:
-                    continue
-                early = max(early, delay - (wait - set_at) if other > wait else own - (other - here))
-            for other in stale[n]:
-                if here < other < wait:
-                    early = max(early, own - (other - here))
-            cost = early, abs(busy_until[n] - wait)
-            if best < 0 or cost < least:
-                best, least = n, cost
-        return best
 
     # --- result ------------------------------------------------------------------------------------------------
 

@@ -156,6 +156,21 @@ def table_of_branches(n: int) -> str:
     )
 
 
+def states(n: int) -> str:
+    """A loop around an indirect branch: loads and stores of each arm are pending at all others."""
+    names = ",".join(f"L{i}" for i in range(n))
+    arms = _lines(
+        n,
+        lambda i: (
+            f"L{i}: ld.global.u32 %r1,[%rd1+{4 * i}];\nadd.u32 %r2,%r2,%r1;\nst.global.u32 [%rd2+{4 * i}],%r2;\nbra S;"
+        ),
+    )
+    return entry(
+        f"ld.param.u64 %rd1,[p];\nld.global.u64 %rd2,[%rd1];\nts: .branchtargets {names};\nS: setp.gt.u32 %p1,%r1,{n};\n"
+        f"@%p1 bra E;\nbrx.idx %r1, ts;\n{arms}\nE: ret;"
+    )
+
+
 def one_long_line(n: int) -> str:
     """All instructions on one line."""
     return entry("ld.param.u64 %rd1,[p];" + "add.u32 %r1,%r1,%r2;" * n + "st.global.u32 [%rd1],%r1;ret;")
@@ -314,6 +329,7 @@ LARGE: Final[dict[Callable[[int], str], tuple[int, bool]]] = {
     chain_of_branches: (10_000, TAKEN),
     backward_chain: (10_000, TAKEN),
     table_of_branches: (2000, TAKEN),
+    states: (1000, TAKEN),
     one_long_line: (20_000, TAKEN),
     long_expression: (20_000, TAKEN),
     nested_expression: (100_000, REFUSED),

@@ -21,6 +21,7 @@ from orias.timing.ctl import (
     write_barrier,
 )
 from tests.control_words import with_wait, with_write
+from tests.effort import lines_executed
 
 SIMPLE = """\
 .func k sm_90 entry allocated
@@ -47,6 +48,23 @@ def scheduled(text: str) -> Func:
     layout(fn)
     assign(fn)
     return fn
+
+
+def test_effort_grows_with_the_arms_of_a_loop() -> None:
+    """Stores of each arm are pending at all others: four times the arms must not take much more than four times the work."""
+
+    def cost(count: int) -> int:
+        arms = "".join(
+            f"b{k}: -> b0\n  R4 = LDG.E UR4, R2, URZ, 0x{4 * k:x}\n  R5 = IADD3 R4, R5, RZ\n"
+            f"  STG.E UR4, R2, URZ, 0x{4 * k:x}, R5\n  BRA\n"
+            for k in range(1, count + 1)
+        )
+        targets = " ".join(f"b{k}" for k in range(1, count + 1))
+        fn = parse(f".func k sm_80 entry allocated\nb0: -> {targets}\n  R6 = IADD3 R4, R4, RZ\n{arms}")
+        return lines_executed(lambda: assign(fn))
+
+    cost(5)
+    assert cost(400) <= 5 * cost(100)
 
 
 def test_simple_kernel() -> None:

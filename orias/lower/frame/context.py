@@ -448,6 +448,14 @@ class Ctx:
         """Declare that all predecessors of a loop head are linked."""
         self.ssa.seal(block)
 
+    def end_loop(self, head: Block, done: Block) -> None:
+        """Close a loop of an expansion that writes no PTX register, and continue in the block after it."""
+        self.seal(head)
+        for b in (head, done):
+            if len(b.preds) > 1:
+                self.ssa.unchanged(b, head.preds[0])
+        self.start(done)
+
     def begin_guarded(self) -> None:
         """For a guarded instruction: branch around the code up to :meth:`end_guarded`, where ``guard`` is PT."""
         body = self.b.block

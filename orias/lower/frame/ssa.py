@@ -33,6 +33,7 @@ class SsaBuilder:
         "_phi_block",
         "_phis",
         "_sealed",
+        "_unchanged",
         "_undef",
         "_undef_insts",
         "_users",
@@ -44,6 +45,8 @@ class SsaBuilder:
         self._defs: dict[int, dict[int, Opnd]] = {}
         self._sealed: set[int] = set()
         self._incomplete: dict[int, list[tuple[int, Inst]]] = {}
+        self._unchanged: dict[int, Block] = {}
+        """For blocks of several predecessors, by id: a block at whose end all PTX registers have the values that they have there."""
         self._phis: dict[int, dict[int, Inst]] = {}
         """Phis of each block: block id -> register id -> phi.  `finish` adds them to the block's instructions."""
         self._phi_block: dict[int, Block] = {}
@@ -141,11 +144,15 @@ class SsaBuilder:
                 value = self._new_undef(key)
                 break
             if len(b.preds) > 1:
-                phi = self._new_phi(key, b)
-                todo.append((key, phi, b))
-                value = phi.dst[0]
-                break
-            b = b.preds[0]
+                before = self._unchanged.get(b.id) if key >= 0 else None
+                if before is None:
+                    phi = self._new_phi(key, b)
+                    todo.append((key, phi, b))
+                    value = phi.dst[0]
+                    break
+                b = before
+            else:
+                b = b.preds[0]
             if b is mark:
                 value = self._new_undef(key)
                 break
@@ -262,6 +269,10 @@ class SsaBuilder:
         waiting = self._incomplete.pop(block.id, None)
         if waiting is not None:
             self._fill([(key, phi, block) for key, phi in waiting])
+
+    def unchanged(self, block: Block, before: Block) -> None:
+        """Declare that between the end of `before` and `block` no PTX register is written: searches need no phi there."""
+        self._unchanged[block.id] = before
 
     def finish(self, blocks: list[Block]) -> None:
         """Seal the open blocks, insert the phis, and replace operands that are removed phis."""

@@ -238,8 +238,7 @@ def _spin(
 def _spun(ctx: "Ctx", stored: Opnd, head: "Block", done: "Block", old: Opnd) -> Opnd:
     """The end of a loop that repeats until a value was stored."""
     ctx.branch(stored ^ INV, head, done)
-    ctx.seal(head)
-    ctx.start(done)
+    ctx.end_loop(head, done)
     return old
 
 
@@ -315,8 +314,7 @@ def _half(
     ctx.set(held, got)
     p = b.setp("ISETP.NE.U32.AND", got, old, PT)
     ctx.branch(p, head, done)
-    ctx.seal(head)
-    ctx.start(done)
+    ctx.end_loop(head, done)
     if dst is not None:
         ctx.write(dst, b.r("SHF.R.U32.HI", RZ, shift, ctx.get(held)))
     ctx.end_guarded()
