@@ -11,6 +11,7 @@ from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, unit_name
 from orias.check.code import CALLS, CALLS_AWAY, GOES_ON, RETURNS, Node
+from orias.check.touch import ARRIVAL
 from orias.isa.isa_table import IsaTable
 from orias.isa.operand import INV, K_SB, imm_value, is_imm, kind_of, payload
 from orias.timing.needs import Facts
@@ -309,6 +310,11 @@ class Flow:
                 for key, t in entries.items():
                     p = nodes[key >> 5]
                     if _exclusive(p, n, key & 1 != 0):
+                        continue
+                    if u == ARRIVAL:
+                        need = self.facts.after_arrival(n.d.op)
+                        if now - t < need:
+                            self._report("raw", n, p.index, -1, "starts too early after the arrival", now - t, need)
                         continue
                     word = key >> 1 & 15
                     if self.observer is not None:

@@ -10,10 +10,13 @@ from orias.analysis.access import SLOT_GUARD, SLOT_IMPLIED, implied_reads, impli
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
 from orias.isa.fetch import source_widths
-from orias.isa.op import F_COMPONENTS, F_TEXTURE
+from orias.isa.gmma_forms import ARRIVE
+from orias.isa.op import F_COMPONENTS, F_TEXTURE, F_WGMMA
 from orias.isa.operand import K_B, K_R, PT, UPT, imm_value, in_file, is_imm, kind_of
 from orias.isa.widths import dst_width, src_width
 
+ARRIVAL: Final = 255
+"""The unit of RZ, which no instruction accesses, stands for the arrival of a warpgroup: ARRIVE writes it, operations read it."""
 _MASK: Final = 4
 """Position of the mask of words in a load of 256 bits; the words that are loaded are adjacent, the first four in the second result."""
 
@@ -61,6 +64,10 @@ def touch(d: Decoded) -> Touch:
         t.writes.extend((u, w) for w, u in enumerate(units_of(o, dst[k])))
     t.reads.extend((u, SLOT_IMPLIED) for u in implied_reads(flags, d.src))
     t.writes.extend((u, 0) for u in implied_writes(flags, d.src))
+    if flags & F_WGMMA:
+        t.reads.append((ARRIVAL, SLOT_IMPLIED))
+    elif d.op is ARRIVE:
+        t.writes.append((ARRIVAL, 0))
     for u, _ in t.reads:
         t.read_set |= 1 << u
     for u, _ in t.writes:

@@ -2,7 +2,8 @@
 
 The four warps of a warpgroup start an operation together.  Code whose warps wait for a scoreboard between the ARRIVE and the operation
 gave wrong products on an H200 (docs/gpu-runs.md): they drift apart again, while an operation reads its descriptors.  ptxas 13.0.88 has
-such a wait in 1 of 60 places, with the operation's own waits at the ARRIVE.
+such a wait in 1 of 60 places, with the operation's own waits at the ARRIVE.  What waits for nothing comes between them again when the
+waits are known (:mod:`orias.schedule.scoreboard`).
 """
 
 from orias.analysis.access import accesses

@@ -15,7 +15,6 @@ Works on an allocated function whose blocks have their final order.  There are f
 Calls and returns wait for everything: no event is pending at the start of a function or after a call.
 """
 
-from itertools import pairwise
 from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
@@ -34,9 +33,13 @@ from orias.isa.op import (
     F_ORDERED,
     F_ORDERS,
     F_PARTIAL,
+    F_PINNED,
     F_RETURNS,
+    F_SIDE,
     F_SPECIAL,
     F_WGMMA,
+    F_WGMMA_SYNC,
+    F_WRITE,
     Op,
     op,
 )
@@ -79,8 +82,11 @@ _ORDER: Final = 255
 and USETMAXREG, which have no register result to wait for.  Barriers of the block wait for it too: other warps rely on it."""
 _CONSTANTS: Final = UR_BASE + 255
 """The unit of URZ represents the constant cache: what UTMACCTL waits for."""
+_ARRIVAL: Final = -1
+"""No unit: the arrival of a warpgroup, for which its operation waits whether it uses registers or not."""
 _SETTER_DISTANCE: Final = 2
 """Cycles from an instruction that sets a scoreboard to one that waits for it (measured minimum on all targets)."""
+_STAYS: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
 _HORIZON: Final = 48
 """Upper bound of all fixed latencies, in cycles."""
 _VECTOR: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, MMA, UNIFORM))
@@ -188,17 +194,27 @@ class _Assigner:
         self._number(needed)
         self._boards_known()
         self._flow(True)
-        self._wait_at_arrivals()
+        self._place_arrivals()
         _Stalls(self.fn, self.lat, self.rows, self.index).run()
         self._write_back()
 
-    def _wait_at_arrivals(self) -> None:
-        """An operation of a warpgroup directly after its arrival lets that wait: no warp stops between them."""
+    def _place_arrivals(self) -> None:
+        """Let the arrival of a warpgroup wait for its operation too, and issue what waits for nothing between the two.
+
+        No warp stops between an arrival and its operation (:mod:`orias.schedule.late_arrivals`), which starts some cycles after it.
+        """
         for rows in self.rows:
-            for first, second in pairwise(rows):
+            for k in range(len(rows) - 1):
+                first, second = rows[k], rows[k + 1]
                 if first.inst.op is ARRIVE and second.inst.op.flags & F_WGMMA:
                     first.wait |= second.wait
                     second.wait = 0
+                    own = {w >> 8 for w in first.access.writes}
+                    gap = self.lat.after_arrival(second.inst.op) - 1
+                    at = k
+                    while at > 0 and k - at < gap and _goes_between(rows[at - 1], own):
+                        at -= 1
+                    rows.insert(at, rows.pop(k))
 
     # --- events ------------------------------------------------------------------------------------------------
 
@@ -518,6 +534,13 @@ def _stays(pipe: int, stall: int, turn: int) -> bool:
     return stall <= MAX_YIELD_STALL
 
 
+def _goes_between(row: _Row, registers: set[int]) -> bool:
+    """True if an instruction may follow an arrival of a warpgroup whose operations use `registers`: it lets no warp wait."""
+    if row.wait or row.needs or row.counts or row.wait_all or row.inst.op.flags & _STAYS or row.inst.is_terminator():
+        return False
+    return not any(w >> 8 in registers for w in row.access.writes)
+
+
 def _order(row: _Row, before: str) -> None:
     """Add accesses of the order unit to an instruction; `before` is the mnemonic of the instruction before it."""
     flags = row.inst.op.flags
@@ -678,6 +701,9 @@ class _Stalls:
                         t = x.time + lat.war(x.op.op, inst.op)
                     if t > earliest:
                         earliest = t
+        if inst.op.flags & F_WGMMA:
+            for x in pending.get(_ARRIVAL, ()):
+                earliest = max(earliest, x.time + lat.after_arrival(inst.op))
         boards = row.wait | row.counts
         if boards:
             for k in range(SCOREBOARDS):
@@ -741,6 +767,8 @@ class _Stalls:
         if late > 1:
             for r in row.access.reads:
                 pending.setdefault(r >> 8, []).append(_Fixed(inst, -late, now))
+        if inst.op is ARRIVE:
+            pending[_ARRIVAL] = [_Fixed(inst, 0, now)]
         fixed = not row.needs & NEEDS_WRITE
         for w in row.access.writes:
             unit = w >> 8

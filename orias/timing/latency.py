@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
+from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import F_CALL, F_MATRIX, F_RETURNS, F_WGMMA_SYNC, Op
 from orias.isa.operations import facts
 from orias.isa.widths import widths
@@ -41,6 +42,8 @@ _GMMA_SOURCES: Final = 7
 """Cycles until the uniform registers of a warpgroup operation may be overwritten; ptxas leaves 1 (docs/facts/timing.md)."""
 _BEFORE_CS2R: Final = 14
 
+DUAL: Final = "DUAL"
+"""The turns of operations that issue in any cycle, beside those of the ALU pipe."""
 GPR: Final = 0
 PRED: Final = 1
 GUARD: Final = 2
@@ -119,7 +122,7 @@ class _Table:
 
 _Parts: TypeAlias = """tuple[
     dict[tuple[str, int], list[list[str]]], list[tuple[str, int, list[int]]], list[tuple[str, int, list[int]]],
-    list[tuple[str, int, list[int]]], dict[tuple[str, int], dict[tuple[str, str], int]],
+    list[tuple[str, int, list[int]]], list[tuple[str, str, list[int]]], dict[tuple[str, int], dict[tuple[str, str], int]],
 ]"""
 """What the data files hold, for :mod:`orias.kept`."""
 
@@ -128,7 +131,7 @@ _Parts: TypeAlias = """tuple[
 class _Facts:
     """The contents of the data files."""
 
-    __slots__ = ("_lines", "_tables", "intervals", "pairs", "sources", "stalls")
+    __slots__ = ("_lines", "_tables", "intervals", "pairs", "sources", "stalls", "turns")
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, int], list[list[str]]] = {}
@@ -137,14 +140,15 @@ class _Facts:
         self.intervals: list[tuple[str, int, list[int]]] = []
         self.stalls: list[tuple[str, int, list[int]]] = []
         self.sources: list[tuple[str, int, list[int]]] = []
+        self.turns: list[tuple[str, str, list[int]]] = []
         self.pairs: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
         found: _Parts = remembered("latency", FOLDERS, "facts", self._read)
-        self._lines, self.intervals, self.stalls, self.sources, self.pairs = found
+        self._lines, self.intervals, self.stalls, self.sources, self.turns, self.pairs = found
 
     def _read(self) -> _Parts:
         self._read_classes()
         self._read_pairs()
-        return self._lines, self.intervals, self.stalls, self.sources, self.pairs
+        return self._lines, self.intervals, self.stalls, self.sources, self.turns, self.pairs
 
     def _read_classes(self) -> None:
         table: list[list[str]] = []
@@ -154,7 +158,7 @@ class _Facts:
                 continue
             if words[0] == "table":
                 table = self._lines[words[1], int(words[2])] = []
-            elif words[0] in ("interval", "stall", "sources"):
+            elif words[0] in ("interval", "stall", "sources", "turn"):
                 self._read_list(words)
             else:
                 table.append(words)
@@ -170,10 +174,13 @@ class _Facts:
 
     def _read_list(self, words: list[str]) -> None:
         kinds = {"interval": self.intervals, "stall": self.stalls, "sources": self.sources}
-        out = kinds[words[0]]
         for name, value in zip(words[1::2], words[2::2], strict=True):
-            n, _, sms = value.partition(":")
-            out.append((name, int(n), [int(x) for x in sms.split(",")] if sms else []))
+            what, _, numbers = value.partition(":")
+            sms = [int(x) for x in numbers.split(",")] if numbers else []
+            if words[0] == "turn":
+                self.turns.append((name, what, sms))
+            else:
+                kinds[words[0]].append((name, int(what), sms))
 
     def _read_pairs(self) -> None:
         for line in _lines("measured.txt"):
@@ -245,6 +252,7 @@ class Latency:
         "_sources",
         "_stall",
         "_tables",
+        "_turn",
         "sm",
         "units",
     )
@@ -263,6 +271,7 @@ class Latency:
         self._overwrites: Final[dict[int, Minimum]] = {}
         self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
         self._stall: dict[str, int] = {n: c for n, c, sms in facts.stalls if not sms or sm in sms}
+        self._turn: dict[str, str] = {n: c for n, c, sms in facts.turns if not sms or sm in sms}
         self._class: dict[int, str] = {}
         self._sources: dict[int, int] = {}
         self._name: dict[int, str] = {}
@@ -399,6 +408,10 @@ class Latency:
             return max(n, self._raw(first, 1, second, GPR, False))
         return self._overwritten(kind).sure(base_class(first, self.units), base_class(second, self.units)) or n
 
+    def after_arrival(self, operation: Op) -> int:
+        """Cycles from the arrival of a warpgroup to its operation, whatever registers that uses."""
+        return self._raw(ARRIVE, 0, operation, GPR, False)
+
     def held(self, reader: Op) -> int:
         """Cycles from a read at issue (not a late read) after which any operation may write the register."""
         if self.op_class(reader) == "GMMA":
@@ -419,11 +432,16 @@ class Latency:
         """Cycles that an operation keeps its pipe busy (1 if unknown)."""
         if op.busy and self.op_class(op) == "FMA":
             return op.busy
-        return self._interval.get(self.op_class(op), 1)
+        return self._interval.get(self._taken(op), 1)
+
+    def _taken(self, op: Op) -> str:
+        """The class whose turns an operation takes."""
+        c = self.op_class(op)
+        return c if c == "ALU64" else self._turn.get(op.base, c)
 
     def pipe_key(self, op: Op) -> str:
         """Name of the pipe that :meth:`interval` is about."""
-        c = self.op_class(op)
+        c = self._taken(op)
         return "XU" if c == "XU64" else "FMA" if c == "WIDE" else c
 
     def min_stall(self, op: Op) -> int:

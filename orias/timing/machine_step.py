@@ -7,7 +7,7 @@ from orias.isa.op import F_CONSTMEM, F_MATRIX, F_TEXTURE, GLOBAL, LOCAL, SHARED,
 from orias.isa.operations import data_words, facts
 from orias.isa.widths import dst_width
 from orias.timing import ctl, step
-from orias.timing.latency import class_name
+from orias.timing.latency import DUAL, Latency, class_name, latency
 from orias.timing.machine_numbers import Machine, machine
 from orias.timing.step import Step
 from orias.timing.units import ALU, FMA, FP64, HALF, HALF_CMP, MEM, MMA, UNIFORM, XU, Units, units
@@ -43,10 +43,11 @@ def _model(op: Op) -> str:
 class StepMaker:
     """Makes the steps of one SM.  ``machine_sm``: the SM whose numbers count; ``latency_class``: that of its pipes."""
 
-    __slots__ = ("_shapes", "_units", "machine")
+    __slots__ = ("_latency", "_shapes", "_units", "machine")
 
     def __init__(self, machine_sm: int, latency_class: int) -> None:
         self.machine: Final[Machine] = machine(machine_sm)
+        self._latency: Final[Latency] = latency(latency_class)
         self._units: Final[Units] = units(latency_class)
         self._shapes: Final[dict[int, _Shape]] = {}
 
@@ -90,6 +91,11 @@ class StepMaker:
         except Unsupported:
             return _Shape(step.NO_UNIT, 0)
         m = self.machine
+        turn = self._latency.pipe_key(op)
+        if turn == DUAL:
+            return _Shape(step.NO_UNIT, 0)
+        if turn == "ALU":
+            pipe = ALU
         if pipe == MEM or op.flags & F_CONSTMEM:
             return self._memory(op)
         if pipe == FMA:

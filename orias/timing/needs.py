@@ -10,7 +10,7 @@ from orias.target import features
 from orias.target.profile import profile_of_sm
 from orias.timing.bounds import Minimum, overwrites
 from orias.timing.distance_classes import KINDS, consumer_class, kind_of, producer_class
-from orias.timing.latency import base_class, reads_before, source_cycles
+from orias.timing.latency import base_class, latency, reads_before, source_cycles
 from orias.timing.minimum import minimum
 from orias.timing.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_WRITE, Units, units
 
@@ -70,6 +70,10 @@ class Facts:
             n = self.minimum[kind].get(producer_class(producer, word, self.units), column).cycles
             self._raw[key] = n
         return n
+
+    def after_arrival(self, operation: Op) -> int:
+        """Minimum cycles from the arrival of a warpgroup to its operation: as the compiler leaves, which is ptxas's minimum."""
+        return latency(self.sm).after_arrival(operation)
 
     def waw(self, first: Op, second: Decoded, unit: int) -> int:
         """Minimum cycles between two writes of a register, the first of fixed latency."""

@@ -44,6 +44,16 @@ def test_a_load_with_a_mask_writes_what_the_mask_names() -> None:
     assert [x[0] for x in found(load, "IADD3 R20, PT, PT, R8, 0x1, RZ", arch="sm_100")] == ["raw"]
 
 
+def test_an_operation_of_a_warpgroup_starts_some_cycles_after_the_arrival() -> None:
+    """Whether it has an addend or not; each following one needs no arrival of its own."""
+    product = "HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT | B------ R- W- - S04"
+    more = "HGMMA.64x8x16.F32 R24, gdesc[UR4], R24, gsb0 | B------ R- W- - S04"
+    end = "WARPGROUP.DEPBAR.LE gsb0, 0x0 | B------ R- W- - S02"
+    assert not found("WARPGROUP.ARRIVE | B------ R- W- - S06", product, more, end, arch="sm_90a")
+    early = found("WARPGROUP.ARRIVE | B------ R- W- - S05", product, more, end, arch="sm_90a")
+    assert [(x[0], x[1], x[2], x[4], x[5]) for x in early] == [("raw", 0x10, 0, 5, 6)]
+
+
 def test_the_uniform_address_of_an_invalidation_is_read_at_once() -> None:
     """As ptxas has it, on every target; the uniform address of the wait is read late."""
     for arch in ("sm_90", "sm_120"):
