@@ -120,7 +120,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedEstimatedLoopIterations", 10, 1, 1_000, "iterations", "ScheduleInstructions", "Iterations that a loop counts for when plans are compared.", True),
     Knob("SchedModelTurns", 4, 1, 64, "iterations", "ScheduleInstructions", "Iterations that are played when plans are compared."),
     Knob("SchedSpillPenalty", 1, 0, 1_000, "bytes", "ScheduleInstructions", "Weight of a spilled byte when plans are compared (1: it counts as the whole time again)."),
-    Knob("SchedRegPreference", 6, 0, 100, "percent", "ScheduleInstructions", "Modelled time that an order may lose to the fastest if more warps fit with its registers (half as much before sm_100)."),
+    Knob("SchedRegPreference", 6, 0, 100, "percent", "ScheduleInstructions", "Modelled time that an order may lose to the fastest if more warps fit with its registers (two thirds as much before sm_100)."),
     Knob("SchedReadyWindow", 48, 1, 10_000, "instructions", "ScheduleInstructions, PostSchedule", "Ready instructions of which the next one is chosen."),
     Knob("SchedMoveUpLimit", 256, 0, 100_000, "instructions", "ScheduleInstructions", "Distance that an instruction may move up from its place."),
     Knob("SchedPredicateLimit", 5, 1, 7, "predicates", "ScheduleInstructions", "Predicates that an order may hold at once."),

@@ -148,7 +148,8 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
             least, warps = time, warps_with(fn, trial.reg_count)
         over = (trial.packed or trial.reg_count) - way.registers
         if 0 < over <= fn.knobs.sched_step_overshoot and len(todo) < 2 * len(ways):
-            # The allocator needs a few registers more than live words: with as many words less the occupancy is as planned.
+            # The allocator needs a few registers more than live words, however tightly it packs them: with as many words less the
+            # occupancy is as planned.
             less = Plan(way.sink, way.words - over, way.sunk)
             places.append(len(todo))
             todo.append(less)

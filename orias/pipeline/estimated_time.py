@@ -78,7 +78,7 @@ def both(alone: float, full: float) -> float:
 
     Most launches fill the GPU (``docs/gpu-runs.md``), and memory that all of its SMs use is slower than the model's.
     """
-    return (max(alone, 1.0) * max(full, 1.0) ** 3) ** 0.25
+    return float(max(alone, 1.0) ** 0.25 * max(full, 1.0) ** 0.75)
 
 
 def _busiest(b: Block, lat: Latency) -> int:

@@ -158,9 +158,10 @@ def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> l
     """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
     Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
-    above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there, one that
-    fills a step to its last register, if the order as given could, and one with the registers of the next lower occupancy (of the next two on sm_100 and later), if there are loads that could
-    be under way together.  `known`: the function's liveness.
+    above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there; also
+    one that fills a step to its last register, where the order as given can, and one with the registers of the next lower
+    occupancy (of the next two on sm_100 and later), if there are loads that could be under way together.  `known`: the
+    function's liveness.
     """
     lv = liveness(fn) if known is None else known
     given = most_live_words(fn, lv)
