@@ -120,7 +120,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedEstimatedLoopIterations", 10, 1, 1_000, "iterations", "ScheduleInstructions", "Iterations that a loop counts for when plans are compared.", True),
     Knob("SchedModelTurns", 4, 1, 64, "iterations", "ScheduleInstructions", "Iterations that are played when plans are compared."),
     Knob("SchedSpillPenalty", 1, 0, 1_000, "bytes", "ScheduleInstructions", "Weight of a spilled byte when plans are compared (1: it counts as the whole time again)."),
-    Knob("SchedRegPreference", 6, 0, 100, "percent", "ScheduleInstructions", "Modelled time that an order may lose to the fastest if more warps fit with its registers (half as much before sm_100)."),
+    Knob("SchedRegPreference", 6, 0, 100, "percent", "ScheduleInstructions", "Modelled time that an order may lose to the fastest if more warps fit with its registers (two thirds as much before sm_100)."),
     Knob("SchedReadyWindow", 48, 1, 10_000, "instructions", "ScheduleInstructions, PostSchedule", "Ready instructions of which the next one is chosen."),
     Knob("SchedMoveUpLimit", 256, 0, 100_000, "instructions", "ScheduleInstructions", "Distance that an instruction may move up from its place."),
     Knob("SchedPredicateLimit", 5, 1, 7, "predicates", "ScheduleInstructions", "Predicates that an order may hold at once."),
@@ -137,7 +137,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedHeldCycles", 16, 0, 10_000, "cycles", "ScheduleInstructions", "Time for which work that needs registers waits for an instruction that leads to a load."),
     Knob("SchedStartStall", 2, 1, 8, "cycles", "PostSchedule", "Stall count of the reads of constants and special registers with which a kernel starts (sm_90 and later)."),
     Knob("SchedBankBudget", 60, 0, 10_000, "instructions", "PostSchedule", "Instructions that are played for each instruction of a block whose register reads collide (0: nothing is changed)."),
-    Knob("SchedStepOvershoot", 4, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which an order with fewer live words is tried."),
+    Knob("SchedStepOvershoot", 8, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which an order with fewer live words is tried."),
     Knob("SchedLookAhead", 16, 0, 1_024, "instructions", "ScheduleInstructions, PostSchedule", "Instructions behind a call, branch or other fixed point that should not have to wait for results from before it."),
     Knob("SchedBranchLatency", 6, 0, 1_000, "cycles", "ScheduleInstructions, PostSchedule", "Assumed time from the end of a block to the next one."),
     # allocation

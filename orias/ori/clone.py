@@ -56,7 +56,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.knobs = fn.knobs
     to.parted = fn.parted
     to.frame_fixed, to.frame_size = fn.frame_fixed, fn.frame_size
-    to.max_regs, to.reg_count = fn.max_regs, fn.reg_count
+    to.max_regs, to.reg_count, to.packed = fn.max_regs, fn.reg_count, fn.packed
     to.most_warps = fn.most_warps
     to.spill_stores, to.spill_loads = fn.spill_stores, fn.spill_loads
     to.next_block, to.next_uid = fn.next_block, fn.next_uid

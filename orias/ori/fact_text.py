@@ -27,6 +27,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(f".frame {fn.frame_fixed} {fn.frame_size}")
     if fn.max_regs != 255 or fn.reg_count:
         lines.append(f".regs {fn.max_regs} {fn.reg_count}")
+    if fn.packed:
+        lines.append(f".packed {fn.packed}")
     if fn.most_warps:
         lines.append(f".warps {fn.most_warps}")
     if fn.knobs is not DEFAULTS:
@@ -76,6 +78,8 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
         fn.frame_fixed, fn.frame_size = _numbers(rest, 2)
     elif key == ".regs":
         fn.max_regs, fn.reg_count = _numbers(rest, 2)
+    elif key == ".packed":
+        (fn.packed,) = _numbers(rest, 1)
     elif key == ".warps":
         (fn.most_warps,) = _numbers(rest, 1)
     elif key == ".knobs":

@@ -322,6 +322,7 @@ class Func:
         "frame_fixed",
         "frame_size",
         "implied",
+        "packed",
         "parted",
         "pool",
         "keep_warp_barriers",
@@ -415,6 +416,8 @@ class Func:
         self.most_warps: int = 0
         """Warps that an SM holds at most because of the size of blocks and their shared memory; 0: unknown."""
         self.reg_count: int = 0
+        self.packed: int = 0
+        """The register count of the tightest allocation that was found, where it is not used because as many warps fit without it; else 0."""
         self.spill_stores: int = 0
         self.spill_loads: int = 0
         self.next_block: int = 0

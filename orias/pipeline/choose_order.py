@@ -23,7 +23,7 @@ from orias.schedule.list import (
 )
 from orias.schedule.scheduling import pre_ra
 from orias.target import features
-from orias.target.register_steps import STEPS, registers_of
+from orias.target.register_steps import step_of
 
 
 def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> Func | None:
@@ -122,14 +122,14 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
     failed: list[Order] = []
     estimated = EstimatedTime(fn)
     todo = list(ways)
-    promised = [estimated.of(orders.order(way).reach.cycles, registers_of(way.words)) for way in todo]
+    promised = [estimated.of(orders.order(way).reach.cycles, way.registers) for way in todo]
     places = sorted(range(len(todo)), key=lambda k: promised[k])
     least, warps = float("inf"), 0
     for place in places:
         way = todo[place]
         found = orders.order(way)
         order = found.order
-        more = warps_with(fn, registers_of(way.words)) > warps
+        more = warps_with(fn, way.registers) > warps
         slack = fn.knobs.sched_trial_slack if more else fn.knobs.sched_trial_same_warps_slack
         if order in failed or promised[place] > least * (1 + slack / 100):
             continue
@@ -146,23 +146,24 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
         time = estimated.of(found.reach.cycles, trial.reg_count) * _penalty(trial)
         if time < least:
             least, warps = time, warps_with(fn, trial.reg_count)
-        over = trial.reg_count - registers_of(way.words)
+        over = (trial.packed or trial.reg_count) - way.registers
         if 0 < over <= fn.knobs.sched_step_overshoot and len(todo) < 2 * len(ways):
-            # The allocator needs a few registers more than live words: with as many words less the occupancy is as planned.
+            # The allocator needs a few registers more than live words, however tightly it packs them: with as many words less the
+            # occupancy is as planned.
             less = Plan(way.sink, way.words - over, way.sunk)
             places.append(len(todo))
             todo.append(less)
-            promised.append(estimated.of(orders.order(less).reach.cycles, registers_of(less.words)))
+            promised.append(estimated.of(orders.order(less).reach.cycles, less.registers))
     tried.sort(key=lambda x: x.place)
     if not tried:
         put_in_order(fn, orders.order(ways[0]).order)
         return None
     times = _times(fn, tried)
     # The model is not that exact: of orders with nearly the same time, one with which more warps fit.
-    spare = fn.knobs.sched_reg_preference // (1 if fn.target.has(features.UNIFORM_BRANCHES) else 2)
+    spare = fn.knobs.sched_reg_preference * 2 // (2 if fn.target.has(features.UNIFORM_BRANCHES) else 3)
     least = min(times)
     near = [k for k, time in enumerate(times) if time <= least + least * spare / 100]
-    best = min(near, key=lambda k: (_step(tried[k].fn.reg_count) if spare else 0, times[k]))
+    best = min(near, key=lambda k: (step_of(tried[k].fn.reg_count) if spare else 0, times[k]))
     put_in_order(fn, tried[best].order)
     if fn.decisions is not None:
         fn.decisions.append(_decision(tried, times, best))
@@ -188,11 +189,6 @@ def _times(fn: Func, tried: list[_Trial]) -> list[float]:
 def _penalty(fn: Func) -> float:
     """What the time of a finished function counts for more because of its spills."""
     return 1.0 + fn.knobs.sched_spill_penalty * (fn.spill_stores + fn.spill_loads)
-
-
-def _step(registers: int) -> int:
-    """The register count up to which as many warps fit."""
-    return next((s for s in STEPS if s >= registers), registers)
 
 
 def _decision(tried: list[_Trial], times: list[float], best: int) -> Decision:

@@ -74,8 +74,11 @@ def beside_others(one: float, busiest: float, warps: int) -> float:
 
 
 def both(alone: float, full: float) -> float:
-    """The measure of a function's time: the geometric mean of the two cases."""
-    return math.sqrt(max(alone, 1.0) * max(full, 1.0))
+    """The measure of a function's time: a geometric mean of the two cases in which the full SM counts three times.
+
+    Most launches fill the GPU (``docs/gpu-runs.md``), and memory that all of its SMs use is slower than the model's.
+    """
+    return float(max(alone, 1.0) ** 0.25 * max(full, 1.0) ** 0.75)
 
 
 def _busiest(b: Block, lat: Latency) -> int:

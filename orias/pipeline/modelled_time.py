@@ -14,8 +14,8 @@ from orias.timing.units import NEEDS_WRITE, units
 def modelled_time(fn: Func) -> float:
     """A measure of the time that a function in state ``final`` takes; lower is better, and only ratios mean something.
 
-    It is the geometric mean of two cases, with memory beyond the first cache: a warp alone, and an SM as full as the
-    registers and the blocks allow.
+    It weighs two cases, with memory beyond the first cache: a warp alone, and an SM as full as the registers and the blocks
+    allow, which counts more (:func:`orias.pipeline.estimated_time.both`).
     """
     find_loops(fn, dominators(fn))
     warps = warps_with(fn, fn.reg_count)

@@ -2,7 +2,7 @@
 
 Registers that stay free for a few instructions, and alignment gaps around pairs and quads, make the highest register
 exceed the maximum pressure.  The allocation is therefore repeated under lower caps, without the preferences of the first
-order.  Classes that failed come first in the next try.
+order.  Classes that failed come first in the next try.  What is found replaces the first allocation where more warps fit with it.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from orias.regalloc.allocate import Assignment, attempt, usual_order
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
-from orias.target.register_steps import FREE_WORDS
+from orias.target.register_steps import FREE_WORDS, SYSTEM_REGISTERS, step_of
 
 _ORDERS: Final = 4
 """Tries under one cap, each with another order of the classes."""
@@ -27,7 +27,8 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
     # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.
     good = max(need + 1 + need // 64, FREE_WORDS)
-    if high <= good:
+    step = step_of(high + 1 + SYSTEM_REGISTERS)
+    if high <= good or step_of(max(need, FREE_WORDS) + 1 + SYSTEM_REGISTERS) == step:
         return
     todo = sorted((c for c in classes.all() if c.file == K_R), key=usual_order)
     plain: dict[Cls, int] | None = None
@@ -35,6 +36,7 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     tries = min(fn.knobs.reg_alloc_pack_trials, fn.knobs.reg_alloc_pack_budget // len(todo))
     best = [c.slot for c in todo]
     used = result.used[K_R]
+    first = best, used, high
     low = good - 1
     cap = good
     while high > good and high - low > 1 and tries > 0:
@@ -57,6 +59,11 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
         else:
             low = cap
         cap = (low + high) // 2
+    count = high + 1 + SYSTEM_REGISTERS
+    if step_of(count) == step:
+        if high < first[2]:
+            fn.packed = count
+        best, used, high = first
     for c, slot in zip(todo, best, strict=True):
         c.slot = slot
     result.used[K_R] = used

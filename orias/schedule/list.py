@@ -19,7 +19,14 @@ from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_
 from orias.schedule.deps import Graph, build, estimate, is_fixed_point, is_whole, virtual_reads, virtual_writes
 from orias.schedule.sink import Piece, few_registers
 from orias.target import features
-from orias.target.register_steps import SUB_PARTITIONS, most_words, registers_for, step_words
+from orias.target.register_steps import (
+    SUB_PARTITIONS,
+    most_words,
+    registers_for,
+    registers_of,
+    step_that_holds,
+    step_words,
+)
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE
 
@@ -32,13 +39,17 @@ _TRIED: Final = 3
 
 @final
 class Plan:
-    """How a function is ordered before allocation: ``sink``: for few registers first; ``words``: live words it may need."""
+    """How a function is ordered before allocation: ``sink``: for few registers first; ``words``: live words it may need.
 
-    __slots__ = ("sink", "sunk", "words")
+    ``registers``: the register count that the allocator is expected to stay within.
+    """
 
-    def __init__(self, sink: bool, words: int, sunk: Order | None = None) -> None:
+    __slots__ = ("registers", "sink", "sunk", "words")
+
+    def __init__(self, sink: bool, words: int, sunk: Order | None = None, registers: int = 0) -> None:
         self.sink: Final[bool] = sink
         self.words: Final[int] = words
+        self.registers: Final[int] = registers or registers_of(words)
         self.sunk: Final[Order | None] = sunk
         """With ``sink``: the order for few registers, if it is known."""
 
@@ -147,9 +158,10 @@ def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> l
     """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
     Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
-    above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there, and
-    one with the registers of the next lower occupancy (of the next two on sm_100 and later), if there are loads that could
-    be under way together.  `known`: the function's liveness.
+    above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there; also
+    one that fills a step to its last register, where the order as given can, and one with the registers of the next lower
+    occupancy (of the next two on sm_100 and later), if there are loads that could be under way together.  `known`: the
+    function's liveness.
     """
     lv = liveness(fn) if known is None else known
     given = most_live_words(fn, lv)
@@ -167,6 +179,9 @@ def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> l
     wanted = next((n for n in range(given, -1, -1) if step_words(n, free) < first.words), -1)
     kept = [list(b.insts) for b in fn.blocks]
     out = [first]
+    tight = step_that_holds(given)
+    if tight:
+        out.insert(0, Plan(False, given, registers=tight))
     if wanted >= 0 and _sink_all(fn, lv, latency(fn.target.latency_class), wanted):
         out.insert(0, Plan(True, step_words(most_live_words(fn, lv), free), order_of(kept, fn)))
     for b, insts in zip(fn.blocks, kept, strict=True):

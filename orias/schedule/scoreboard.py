@@ -94,11 +94,13 @@ _ACQUIRES: Final = 1
 _FENCES: Final = 2
 _SETTER_DISTANCE: Final = 2
 """Cycles from an instruction that sets a scoreboard to one that waits for it (measured minimum on all targets)."""
-_STAYS: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
+_NOT_BETWEEN: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
 _HORIZON: Final = 48
 """Upper bound of all fixed latencies, in cycles."""
-_WIDE_YIELD: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, MMA, UNIFORM))
-"""Pipes whose operations clear the yield bit at a stall of 2 and more when a latency requires the stall."""
+_VECTOR: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, MMA, UNIFORM))
+"""Pipes whose operations clear the yield bit at a stall of 3 and more, and of 2 where the warp has had a long turn."""
+_TURN: Final = 10
+"""Cycles since the last cleared yield bit of a block after which a stall of 2 clears it too."""
 
 
 def assign(fn: Func) -> None:
@@ -127,7 +129,7 @@ class _Row:
 
     __slots__ = (
         "access", "acquires", "asks", "counts", "first", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets",
-        "stall", "wait", "wait_all", "waited", "write", "yield_hint",
+        "stall", "wait", "wait_all", "waited", "write",
     )  # fmt: skip
 
     def __init__(self, inst: Inst, access: Access, needs: int) -> None:
@@ -152,7 +154,6 @@ class _Row:
         self.wait: int = 0
         self.wait_all: bool = False
         self.stall: int = 1
-        self.yield_hint: bool = True
         self.pipe: str = ""
         self.interval: int = 0
         """Cycles for which its pipe accepts no other operation."""
@@ -592,6 +593,7 @@ class _Assigner:
         pipe = self.lat.units.pipe
         for b, rows in zip(self.blocks, self.rows, strict=True):
             out: list[Inst] = []
+            turn = 0
             for row in rows:
                 inst = row.inst
                 assert row.stall <= MAX_STALL or not inst.is_terminator()
@@ -602,10 +604,11 @@ class _Assigner:
                 if stall > MAX_STALL:
                     fill = stall - MAX_STALL
                     stall = MAX_STALL
-                p = pipe(inst.op)
+                stays = _stays(pipe(inst.op), stall, turn) and not inst.op.flags & F_KEEPS_TURN
+                turn = turn + stall if stays else 0
                 inst.ctl = pack(
                     stall,
-                    _yield(p, stall, row.yield_hint) and not inst.op.flags & F_KEEPS_TURN,
+                    stays,
                     write if write >= 0 else NO_BARRIER,
                     read if read >= 0 else NO_BARRIER,
                     row.wait,
@@ -627,12 +630,15 @@ def _delay(e: _Event) -> int:
     return _DISTANT_DELAY if e.distant else _NEAR_DELAY
 
 
-def _yield(pipe: int, stall: int, hint: bool) -> bool:
-    """The yield bit as ptxas sets it (``docs/facts/scheduling.md``): vector operations up to a stall of 2, others up to 11."""
+def _stays(pipe: int, stall: int, turn: int) -> bool:
+    """The yield bit as ptxas sets it (``docs/facts/scheduling.md``): vector operations up to a stall of 2, others up to 11.
+
+    `turn`: cycles since the bit was last clear.
+    """
     if stall == 0:
         return False
-    if pipe in _WIDE_YIELD:
-        return stall == 1 or (stall == 2 and hint)
+    if pipe in _VECTOR:
+        return stall == 1 or (stall == 2 and turn < _TURN)
     return stall <= MAX_YIELD_STALL
 
 
@@ -643,7 +649,14 @@ def _may_acquire(o: Op) -> bool:
 
 def _goes_between(row: _Row, registers: set[int]) -> bool:
     """True if an instruction may follow an arrival of a warpgroup whose operations use `registers`: it lets no warp wait."""
-    if row.wait or row.needs or row.counts or row.wait_all or row.inst.op.flags & _STAYS or row.inst.is_terminator():
+    if (
+        row.wait
+        or row.needs
+        or row.counts
+        or row.wait_all
+        or row.inst.op.flags & _NOT_BETWEEN
+        or row.inst.is_terminator()
+    ):
         return False
     return not any(w >> 8 in registers for w in row.access.writes)
 
@@ -779,10 +792,8 @@ class _Stalls:
                 set_at[k] = max(set_at[k], boards[j][k])
         return merged, set_at
 
-    def _need(
-        self, row: _Row, pending: dict[int, list[_Fixed]], set_at: list[int], seen_pipe: dict[str, int]
-    ) -> tuple[int, bool]:
-        """(earliest issue time of an instruction, True if a latency rather than a pipe determines it)."""
+    def _need(self, row: _Row, pending: dict[int, list[_Fixed]], set_at: list[int], seen_pipe: dict[str, int]) -> int:
+        """Earliest issue time of an instruction."""
         lat = self.lat
         inst = row.inst
         earliest = -_HORIZON
@@ -824,9 +835,7 @@ class _Stalls:
                 for x in items:
                     if x.word >= 0:
                         earliest = max(earliest, x.time + self._settled(x, unit) - stall)
-        latency_asks = earliest
-        free_at = seen_pipe.get(row.pipe, earliest)
-        return max(earliest, free_at), latency_asks >= free_at
+        return max(earliest, seen_pipe.get(row.pipe, earliest))
 
     def _settled(self, x: _Fixed, unit: int) -> int:
         """Cycles until a result is ready for any consumer."""
@@ -850,14 +859,12 @@ class _Stalls:
         now = 0
         short = 0
         for k, row in enumerate(rows):
-            earliest, hint = self._need(row, pending, boards, seen)
+            earliest = self._need(row, pending, boards, seen)
             if earliest > now:
                 if k == 0:
                     short = earliest - now
                 else:
-                    before = rows[k - 1]
-                    before.stall += earliest - now
-                    before.yield_hint = not hint
+                    rows[k - 1].stall += earliest - now
                     now = earliest
             self._issue(row, pending, boards, seen, now)
             now += row.stall or (_HORIZON if row.inst.op.flags & F_AWAITS_ITSELF else 0)
@@ -904,8 +911,7 @@ class _Stalls:
         rows = self.rows[i]
         if not rows:
             return 0
-        earliest, _ = self._need(rows[0], entry, boards, {})
-        return max(0, earliest)
+        return max(0, self._need(rows[0], entry, boards, {}))
 
     def _stretch(self, j: int, cycles: int) -> None:
         """Lengthen a block by `cycles` at its end; cycles that a branch cannot stall go before it."""

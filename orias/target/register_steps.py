@@ -48,6 +48,16 @@ def most_words(registers: int) -> int:
     return registers - _UNUSABLE
 
 
+def step_of(registers: int) -> int:
+    """The register count up to which as many warps fit as with this one."""
+    return next((s for s in STEPS if s >= registers), registers)
+
+
+def step_that_holds(words: int) -> int:
+    """The register count of a step that `words` live words fill, if alignment wastes less than is expected; 0 for none."""
+    return next((s for s in STEPS if most_words(s) < words <= s - SYSTEM_REGISTERS - 1), 0)
+
+
 def registers_of(words: int) -> int:
     """The register count of the step that an order with `words` live words is expected to stay within."""
     return next((s for s in STEPS if most_words(s) >= words), MOST_REGISTERS)

@@ -79,6 +79,7 @@ FACTS = {
     "schedule/scoreboard.py:_ARRIVAL": "marks a dependence",
     "schedule/scoreboard.py:_FENCES": "marks a kind of wait",
     "schedule/scoreboard.py:_ORDER": "marks a dependence",
+    "schedule/scoreboard.py:_TURN": "measured: when ptxas clears the yield bit at a stall of 2",
     "schedule/scoreboard.py:_SETTER_DISTANCE": "measured: a scoreboard that is set and waited for",
     "schedule/serial_scheme.py:_MMA_FILLERS": "measured: the code of ptxas -O0",
     "schedule/shared_gap.py:_CLEAN": "measured: the gap after an asynchronous copy",

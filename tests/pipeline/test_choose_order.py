@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 
 import orias
+from orias.analysis.liveness import liveness
 from orias.ori.decisions import ORDER
 from orias.ori.ir import Block
+from orias.ori.text import parse
 from orias.perf.kernel_steps import kernels
 from orias.perf.measure import costs
 from orias.perf.resident_blocks import occupancy
 from orias.perf.trace import record
 from orias.schedule.arrivals import Arrivals
+from orias.schedule.list import most_live_words, plans
 from orias.sim.core.image import load
-from orias.target.register_steps import STEPS, most_words, step_words
+from orias.target.register_steps import STEPS, most_words, step_that_holds, step_words
 
 
 def sums(loads: int) -> str:
@@ -61,6 +64,23 @@ def test_steps_of_occupancy() -> None:
     assert step_words(3, most_words(32)) == most_words(32)
     assert step_words(most_words(32) + 1, most_words(32)) == most_words(40)
     assert step_words(300, most_words(32)) == 300
+    assert step_that_holds(most_words(32)) == 0
+    assert step_that_holds(most_words(32) + 1) == step_that_holds(29) == 32
+    assert step_that_holds(30) == 0
+
+
+@pytest.mark.parametrize(("words", "filled"), [(28, 32), (29, 32), (30, 0), (37, 40)])
+def test_an_order_may_fill_a_step_of_registers(words: int, filled: int) -> None:
+    """Where the order as given has no more words than a step holds, it is tried; alignment is expected to waste two."""
+    loads = "".join(f"  v{300 + n}:R = LDG.E v256, v257, URZ, 0x{4 * n:x}\n" for n in range(words - 2))
+    stores = "".join(f"  STG.E v256, v257, URZ, 0x{4 * n:x}, v{300 + n}\n" for n in range(words - 2))
+    fn = parse(
+        ".func k sm_90 entry ssa\nb0:\n  v256:UR2 = copy c[0x0][0x208]\n  v257:R2 = copy c[0x0][0x210]\n"
+        f"{loads}{stores}  EXIT\n"
+    )
+    assert most_live_words(fn, liveness(fn)) == words
+    found = [p for p in plans(fn) if p.words == words and not p.sink]
+    assert [p.registers for p in found] == ([filled] if filled else [])
 
 
 def test_a_result_that_arrives_in_a_later_block() -> None:

@@ -167,6 +167,7 @@ def full() -> Func:
     fn.variables = {"%r2": 9, "%r9": 12}
     fn.remarks = [(7510, 3)]
     fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count, fn.most_warps = 8, 16, 64, 32, 48
+    fn.packed = 28
     fn.spill_stores, fn.spill_loads, fn.quad_registers, fn.entry_regs = 4, 12, 0xF0, 168
     fn.slots_at = 0x390
     fn.wgmma_crossing_remark, fn.wgmma_serial = 7509, 7511

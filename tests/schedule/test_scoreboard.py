@@ -14,6 +14,7 @@ from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
 from orias.timing.ctl import (
     NO_BARRIER,
+    YIELD,
     read_barrier,
     stall,
     wait_mask,
@@ -86,6 +87,18 @@ def test_simple_kernel() -> None:
         ("EXIT", 5, none, none, 0),
     ]
     assert check_hazards(fn) == []
+
+
+def test_a_warp_yields_after_ten_cycles() -> None:
+    """Operations of one pipe have stalls of 2; each tenth cycle of a block clears the yield bit, as does a longer stall."""
+    body = "".join(f"  R{2 + k} = LOP3.LUT R0, R1, RZ, 0x3c, !PT\n" for k in range(8))
+    late = "  R20 = IADD3 R9, 0x1, RZ\n  R21 = IADD3 R20, 0x1, RZ\n"
+    fn = scheduled(f".func k sm_90 entry allocated\nb0: -> b1\n{body}b1:\n{body}{late}  EXIT\n")
+    rows = [(stall(i.ctl), i.ctl & YIELD == 0) for i in fn.insts()]
+    stays, yields = (2, False), (2, True)
+    assert rows[:8] == [*[stays] * 5, yields, stays, (1, False)]
+    assert rows[8:15] == [*[stays] * 5, yields, stays]
+    assert rows[15:17] == [(4, True), (4, True)]
 
 
 def test_serial_code_has_no_hazards() -> None:
