@@ -21,7 +21,7 @@ from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import Divergence, divergence
-from orias.isa.op import F_ATOMIC, F_CALL, F_TERM, op
+from orias.isa.op import F_ATOMIC, F_CALL, F_TERM, Op, op
 from orias.isa.operand import (
     INV,
     K_NONE,
@@ -43,7 +43,7 @@ from orias.isa.operand import (
     word,
 )
 from orias.ori.builder import Builder
-from orias.ori.ir import OP_BRA, OP_COPY, Block, Func, Inst
+from orias.ori.ir import OP_ACQUIRE, OP_BRA, OP_COPY, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC
 from orias.passes.def_use import Values
 from orias.passes.waiting_loops import sees_others
@@ -56,6 +56,7 @@ _OTHER: Final[tuple[str, ...]] = ("S64", "128", "F16", "BF16", "F32", "F64")
 _WIDE: Final = "64"
 _COUNT: Final = op("ATOMS.POPC.INC.32")
 _ADD_SHARED: Final = op("ATOMS.ADD")
+_ACQUIRES: Final[tuple[Op, ...]] = (OP_ACQUIRE, op("CCTL.IVALL"))
 _LAST_LANE: Final = 0x1F
 _THREADS: Final[tuple[Opnd, ...]] = tuple(word(f"SR_{name}") for name in ("TID.X", "TID.Y", "TID.Z", "LANEID"))
 
@@ -100,7 +101,7 @@ class _Together:
 
 @final
 class _Combiner:
-    __slots__ = ("_div", "_fn", "_in_loop", "_reductions", "_together", "_values")
+    __slots__ = ("_div", "_fn", "_in_loop", "_joined", "_reductions", "_together", "_values")
 
     def __init__(self, fn: Func) -> None:
         self._fn: Final[Func] = fn
@@ -108,6 +109,8 @@ class _Combiner:
         self._in_loop: Final[set[int]] = {x for loop in find_loops(fn, dominators(fn)).loops for x in loop.blocks}
         self._values: Final[Values] = Values(fn)
         self._reductions: Final[bool] = fn.target.has(features.WARP_REDUCTIONS)
+        self._joined: Final[bool] = fn.target.has(features.MERCURY_LAYOUT)
+        """An atomic that acquires and what waits for it are one in capsules, so neither may get a guard alone."""
         self._together: _Together | None = None
         """Of the part of the block before the atomic, if threads have not parted since."""
 
@@ -118,9 +121,10 @@ class _Combiner:
                 # A vote after WARPSYNC would be that of all members (orias.passes.collectives).
                 continue
             self._together = None
-            for inst in list(b.insts):
+            insts = list(b.insts)
+            for inst, after in zip(insts, [*insts[1:], None], strict=True):
                 kind = self._kind(b, inst)
-                if kind:
+                if kind and not (self._joined and after is not None and after.op in _ACQUIRES):
                     self._combine(b, inst, kind)
                     changed = True
                 if inst.op.flags & (F_CALL | F_TERM) or (b.id in self._in_loop and sees_others(inst)):

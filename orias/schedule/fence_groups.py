@@ -1,8 +1,8 @@
 """Keeps the operations of a fence together, on targets whose capsules state a fence, with its access, as one instruction.
 
 ptxas 13.0.88 writes them without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"): MEMBAR,
-ERRBAR, CGAERRBAR, then CCTL.IVALL or the access that the fence releases; an access that acquires, then CCTL.IVALL;
-MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RED and the read of its result.
+ERRBAR, CGAERRBAR, then CCTL.IVALL (a NOP at CTA scope) or the access that the fence releases; an access that acquires, then
+CCTL.IVALL or a NOP; MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RED and the read of its result.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ from orias.isa.op import (
 )
 from orias.isa.operand import PT
 from orias.isa.roles import BARRIER_PAIR
-from orias.ori.ir import Func, Inst
+from orias.ori.ir import OP_ACQUIRE, Func, Inst
 from orias.schedule.deps import is_fixed_point
 from orias.target import features
 
@@ -112,7 +112,7 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         while at >= 0 and insts[at].op.base in _ERROR_BARRIERS:
             out.append(at)
             at = _next(insts, at)
-        if at < 0 or _invalidates(insts[at]):
+        if at < 0 or _acquires(insts[at]):
             return [*out, at] if at >= 0 else out
         if len(out) == 1 or not _accesses(insts[at]):
             return out
@@ -120,7 +120,10 @@ def _members(insts: list[Inst], first: int) -> list[int]:
     elif not _accesses(inst):
         return alone
     at = _next(insts, at)
-    return [*out, at] if at >= 0 and _invalidates(insts[at]) else out
+    while at >= 0 and _is_weak_load(insts[at]):
+        # What an acquire does not order before itself may come after it as well.
+        at = _next(insts, at)
+    return [*out, at] if at >= 0 and _acquires(insts[at]) else out
 
 
 def _next(insts: list[Inst], after: int, guarded: bool = False) -> int:
@@ -131,8 +134,12 @@ def _next(insts: list[Inst], after: int, guarded: bool = False) -> int:
     return -1
 
 
-def _invalidates(inst: Inst) -> bool:
-    return inst.op.name == "CCTL.IVALL"
+def _is_weak_load(inst: Inst) -> bool:
+    return inst.op.flags & _FIXED == F_READ and "STRONG" not in inst.op.mods
+
+
+def _acquires(inst: Inst) -> bool:
+    return inst.op is OP_ACQUIRE or inst.op.name == "CCTL.IVALL"
 
 
 def _accesses(inst: Inst) -> bool:

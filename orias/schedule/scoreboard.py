@@ -85,7 +85,8 @@ _ORDER: Final = 255
 """The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH, SYNCS.CCTL
 and USETMAXREG, which have no register result to wait for.  Barriers of the block wait for it too: other warps rely on it."""
 _FENCED: Final = UP_BASE + 7
-"""The unit of UPT represents what a MEMBAR of the CTA has ordered, where that is late: the next instruction, whichever, waits for it."""
+"""The unit of UPT represents what a MEMBAR of the CTA has ordered, where that is late: the next instruction, whichever, waits for it.
+It is also the result of accesses without one, for which an acquire waits."""
 _CONSTANTS: Final = UR_BASE + 255
 """The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _ARRIVAL: Final = -1
@@ -376,9 +377,10 @@ class _Assigner:
                     _order(row, rows[-1].inst.op.base if rows else "")
                 if invalidates:
                     _after_invalidation(row)
-                if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
+                alone = fences and not row.access.writes and inst.op.flags & F_READ != 0 and _may_acquire(inst.op)
+                if needs & NEEDS_WRITE and (row.access.writes or alone or base == "LDGDEPBAR"):
                     row.write = self._event(inst.op, True)
-                    found = [w >> 8 << 1 for w in row.access.writes if w >> 8 < B_BASE]
+                    found = [_FENCED << 1] if alone else [w >> 8 << 1 for w in row.access.writes if w >> 8 < B_BASE]
                     self.events[row.write].units = found
                     if inst.op.flags & F_AWAITED:
                         found.append(_ORDER << 1)

@@ -56,6 +56,8 @@ def waits_for(insts: list[Decoded], k: int, of: Decoded) -> bool:
         ("atom.acquire.gpu.global.cas.b32 %r2, [%p], 0, 1;", "ATOMG", "CCTL"),
         ("atom.acq_rel.cta.global.cas.b32 %r2, [%p], 0, 1;", "ATOMG", "NOP"),
         ("atom.acquire.cta.shared.cas.b32 %r2, [s], 0, 1;", "ATOMS", "NOP"),
+        ("atom.acquire.gpu.global.exch.b32 _, [%p], 1; mov.u32 %r2, 0;", "ATOMG", "CCTL"),
+        ("atom.acquire.cta.shared.exch.b32 _, [s], 1; mov.u32 %r2, 0;", "ATOMS", "NOP"),
     ],
 )
 def test_an_acquire_waits_for_its_access(arch: str, body: str, access: str, waits: str) -> None:
@@ -64,8 +66,8 @@ def test_an_acquire_waits_for_its_access(arch: str, body: str, access: str, wait
     first = next(k for k, d in enumerate(insts) if access in d.op.name)
     then = next(k for k in range(first, len(insts)) if insts[k].op.base == waits)
     assert waits_for(insts, then, insts[first])
-    other = next(d for d in insts if d.op.base == "LDG" and not d.op.has("STRONG"))
-    assert not waits_for(insts, then, other)
+    others = [d for d in insts[:then] if d.op.base == "LDG" and not d.op.has("STRONG")]
+    assert not any(waits_for(insts, then, d) for d in others)
     assert any(d.op.base == "LDG" for d in insts[then:])
 
 
