@@ -122,9 +122,9 @@ class _Combiner:
                 continue
             self._together = None
             insts = list(b.insts)
-            for inst, after in zip(insts, [*insts[1:], None], strict=True):
+            for k, inst in enumerate(insts):
                 kind = self._kind(b, inst)
-                if kind and not (self._joined and after is not None and after.op in _ACQUIRES):
+                if kind and not (self._joined and k + 1 < len(insts) and insts[k + 1].op in _ACQUIRES):
                     self._combine(b, inst, kind)
                     changed = True
                 if inst.op.flags & (F_CALL | F_TERM) or (b.id in self._in_loop and sees_others(inst)):
