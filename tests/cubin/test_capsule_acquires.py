@@ -16,12 +16,7 @@ from tests.schedule.test_acquire_waits import _TEXT
 ACQUIRES = {
     "ld.acquire.gpu.global.u32 %r2, [%p];": ("STRONG", "CCTL"),
     "ld.acquire.cta.global.u32 %r2, [%p];": ("STRONG", "NOP"),
-    "ld.acquire.cta.shared.u32 %r2, [s];": ("LDS", "NOP"),
-    "atom.acquire.cta.global.cas.b32 %r2, [%p], 0, 1;": ("ATOMG", "NOP"),
-    "atom.acq_rel.cta.global.add.u32 %r2, [%p], %r1;": ("ATOMG", "NOP"),
-    "atom.acquire.cta.shared.exch.b32 %r2, [s], 5;": ("ATOMS", "NOP"),
     "atom.acq_rel.gpu.global.add.u32 %r2, [%p], %r1;": ("ATOMG", "CCTL"),
-    "atom.acquire.cta.global.exch.b32 _, [%p], 1; mov.u32 %r2, 0;": ("ATOMG", "NOP"),
     "atom.acq_rel.gpu.global.cas.b32 %r2, [%p], 0, 1;": ("ATOMG", "CCTL"),
 }
 """The acquire, its access, and what waits for that."""
