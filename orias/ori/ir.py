@@ -43,6 +43,8 @@ OP_IN_TURN: Final = op("fence.SHARED")
 """Keeps accesses to shared memory in order around a strong one, to the end of scheduling; before that a `fence` for all memory."""
 ORDERING: Final = (OP_ACQUIRE, OP_IN_TURN)
 """What keeps accesses in order in scheduling: it takes no pipe and no cycle there."""
+ACQUIRES: Final = (OP_ACQUIRE, op("CCTL.IVALL"))
+"""What waits for the access before it that acquires, at CTA scope and at wider ones."""
 
 
 @final

@@ -48,12 +48,11 @@ from orias.isa.operand import (
 )
 from orias.isa.roles import BARRIER_NUMBERS, BARRIER_PAIR, LOAD_CONSTANT, barrier_of
 from orias.isa.widths import src_width
-from orias.ori.ir import OP_ACQUIRE, OP_COPY, Block, Func, Inst
+from orias.ori.ir import ACQUIRES, OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 from orias.target import features
 
 _FENCE = op("fence")
-_ACQUIRES = (OP_ACQUIRE, op("CCTL.IVALL"))
 _BARRIER_THREADS = 0xFFF
 """Mask of a barrier's number of threads."""
 _MOVABLE = (K_IMM, K_CONST, K_UR)
@@ -116,7 +115,7 @@ class _Legalizer:
                 if inst.op.flags & F_PSEUDO:
                     self._pseudo(inst)
                 else:
-                    self.acquires = self.mercury and k + 1 < len(insts) and insts[k + 1].op in _ACQUIRES
+                    self.acquires = self.mercury and k + 1 < len(insts) and insts[k + 1].op in ACQUIRES
                     self._real(inst)
                 if fn.changes_uniform(inst):
                     self.desc = K_NONE

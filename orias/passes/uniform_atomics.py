@@ -21,7 +21,7 @@ from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import Divergence, divergence
-from orias.isa.op import F_ATOMIC, F_CALL, F_TERM, Op, op
+from orias.isa.op import F_ATOMIC, F_CALL, F_TERM, op
 from orias.isa.operand import (
     INV,
     K_NONE,
@@ -43,7 +43,7 @@ from orias.isa.operand import (
     word,
 )
 from orias.ori.builder import Builder
-from orias.ori.ir import OP_ACQUIRE, OP_BRA, OP_COPY, Block, Func, Inst
+from orias.ori.ir import ACQUIRES, OP_BRA, OP_COPY, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC
 from orias.passes.def_use import Values
 from orias.passes.waiting_loops import sees_others
@@ -56,7 +56,6 @@ _OTHER: Final[tuple[str, ...]] = ("S64", "128", "F16", "BF16", "F32", "F64")
 _WIDE: Final = "64"
 _COUNT: Final = op("ATOMS.POPC.INC.32")
 _ADD_SHARED: Final = op("ATOMS.ADD")
-_ACQUIRES: Final[tuple[Op, ...]] = (OP_ACQUIRE, op("CCTL.IVALL"))
 _LAST_LANE: Final = 0x1F
 _THREADS: Final[tuple[Opnd, ...]] = tuple(word(f"SR_{name}") for name in ("TID.X", "TID.Y", "TID.Z", "LANEID"))
 
@@ -124,7 +123,7 @@ class _Combiner:
             insts = list(b.insts)
             for k, inst in enumerate(insts):
                 kind = self._kind(b, inst)
-                if kind and not (self._joined and k + 1 < len(insts) and insts[k + 1].op in _ACQUIRES):
+                if kind and not (self._joined and k + 1 < len(insts) and insts[k + 1].op in ACQUIRES):
                     self._combine(b, inst, kind)
                     changed = True
                 if inst.op.flags & (F_CALL | F_TERM) or (b.id in self._in_loop and sees_others(inst)):

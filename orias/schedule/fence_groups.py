@@ -21,7 +21,7 @@ from orias.isa.op import (
 )
 from orias.isa.operand import PT
 from orias.isa.roles import BARRIER_PAIR
-from orias.ori.ir import OP_ACQUIRE, Func, Inst
+from orias.ori.ir import ACQUIRES, Func, Inst
 from orias.schedule.deps import is_fixed_point
 from orias.target import features
 
@@ -139,7 +139,7 @@ def _is_weak_load(inst: Inst) -> bool:
 
 
 def _acquires(inst: Inst) -> bool:
-    return inst.op is OP_ACQUIRE or inst.op.name == "CCTL.IVALL"
+    return inst.op in ACQUIRES
 
 
 def _accesses(inst: Inst) -> bool:

@@ -48,7 +48,7 @@ from orias.isa.op import (
     op,
 )
 from orias.isa.operand import K_SB, kind_of, payload
-from orias.ori.ir import OP_ACQUIRE, Block, Func, Inst
+from orias.ori.ir import ACQUIRES, Block, Func, Inst
 from orias.target import features
 from orias.timing.ctl import (
     MAX_STALL,
@@ -408,7 +408,7 @@ class _Assigner:
                         barrier = inst.op
                     elif inst.op.flags & (F_READ | F_WRITE):
                         barrier = None
-                    elif inst.op is OP_ACQUIRE or inst.op.name == "CCTL.IVALL":
+                    elif inst.op in ACQUIRES:
                         row.acquires = _ACQUIRES if barrier is None else 0 if "SC" in barrier.mods else _FENCES
                 rows.append(row)
             self.rows.append(rows)
