@@ -114,6 +114,8 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
     changed |= {
         "LD_LIBRARY_PATH": f"{place}:{paths}" if paths else place,
         "LD_PRELOAD": ":".join([*runtimes, *([preloaded] if preloaded else [])]),
+        # Programs with the address sanitizer want to be told that libraries may come before its own.
+        "ASAN_OPTIONS": ":".join(filter(None, [environment.get("ASAN_OPTIONS"), "verify_asan_link_order=0"])),
         "ORIAS_DEVICE": device,
         "ORIAS_DRIVER_PATH": ":".join(dict.fromkeys(ours)),
         "NUMBA_CUDA_DRIVER": f"{place}/libcuda.so.1",

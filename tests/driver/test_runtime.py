@@ -62,6 +62,15 @@ int main(void) { int n = 0; int r = cudaGetDeviceCount(&n); printf("%d %d\\n", r
     assert execute(["--", str(program)]).stdout == "0 1\n"
 
 
+def test_a_program_with_the_address_sanitizer(tmp_path):
+    program = tmp_path / "program"
+    command = ["cc", "-fsanitize=address", "-x", "c", "-o", str(program), "-"]
+    built = subprocess.run(command, input='#include <stdio.h>\nint main(void) { puts("right"); }\n', text=True)
+    if built.returncode:
+        pytest.skip("the compiler has no address sanitizer")
+    assert execute(["--", str(program)]).stdout == "right\n"
+
+
 def test_runtime_tables_agree():
     functions = library.runtime_functions()
     names = {n for f in functions for n in f.names}
