@@ -6,7 +6,7 @@ from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.analysis.inflight import has_operations
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, kind_of, reg_id
-from orias.isa.roles import LOCAL_STORES
+from orias.isa.roles import LOCAL_LOADS, LOCAL_STORES
 from orias.ori.clone import clone, restore
 from orias.ori.ir import Block, Clobbers, Func, Inst
 from orias.regalloc.accumulator_registers import tie_accumulators
@@ -21,6 +21,7 @@ from orias.regalloc.physical import Trace, expand
 from orias.regalloc.pressure import Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.register_decision import Peak, register_decision
+from orias.regalloc.shared_spills import move_to_shared, reserve_base
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
 from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
@@ -61,18 +62,31 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
     elif fn.names:
         trace = Trace()
     state = SpillState()
+    kept = clone(fn) if fn.shared_spills is not None else None
+    decided = len(fn.decisions or ())
     classes, result = _solve(fn, state)
+    if state.size and kept is not None:
+        restore(fn, kept)
+        if fn.decisions is not None:
+            del fn.decisions[decided:]
+        if reserve_base(fn) and trace is not None:
+            trace.before = copy_function(fn)
+        state = SpillState()
+        classes, result = _solve(fn, state)
     peak = Peak(classes) if fn.decisions is not None else None
     expand(classes, result.used, trace)
     if fn.names and trace is not None:
         locate(fn, classes, trace, state)
     used = result.used
+    if fn.spill_base >= 0:
+        move_to_shared(fn, state)
+        used[K_R] |= 1 << fn.spill_base
     for b in fn.blocks:
         for inst in b.insts:
             if inst.uid in state.uids:
                 if inst.op in LOCAL_STORES:
                     fn.spill_stores += 8 if inst.op.mods else 4
-                else:
+                elif inst.op in LOCAL_LOADS:
                     fn.spill_loads += 8 if inst.op.mods else 4
     for reg in classes.rg.phys:
         used[kind_of(reg)] |= 1 << reg_id(reg)
