@@ -2,7 +2,7 @@
 
 A kernel that spills is allocated once more with a register kept free for the address of its thread's first word (``Func.spill_base``).
 The words of all threads of a block are a row, so that the lanes of a warp access different banks; each further word is a row
-further on.  Words for which shared memory has no room stay in local memory.  Measured with ptxas 13.0.88:
+further on.  Words for which there is no space in shared memory stay in local memory.  Measured with ptxas 13.0.88:
 ``docs/facts/register-allocation.md``, "Spilling to shared memory".
 """
 
@@ -127,7 +127,7 @@ def _block_size(fn: Func, place: int, out: list[Inst]) -> Opnd:
 
 
 def move_to_shared(fn: Func, state: SpillState) -> None:
-    """Turn the spill code of an allocated function into accesses to shared memory, as far as there is room.
+    """Turn the spill code of an allocated function into accesses to shared memory, as far as there is space.
 
     The spill area of the frame shrinks by the words that move; the other words stay in their order.
     """
