@@ -561,9 +561,14 @@ class _Checker:
 
     def _memory(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
         width = next((_MEMORY[m] for m in inst.op.mods if m in _MEMORY), 1)
-        if inst.src[1] != SP or not is_imm(inst.src[3]):
+        if not is_imm(inst.src[3]):
             return None
-        sp = st.get(_SP, _NOTHING)
+        if self.after.moves_stack and inst.src[1] == r(self.after.spill_base):
+            sp = frozenset((-self.after.frame_size,))
+        elif inst.src[1] == SP:
+            sp = st.get(_SP, _NOTHING)
+        else:
+            return None
         if len(sp) != 1:
             self._fault("stack access while the place of the stack pointer is uncertain")
             return []

@@ -21,8 +21,8 @@ from orias.regalloc.physical import Trace, expand
 from orias.regalloc.pressure import Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.register_decision import Peak, register_decision
-from orias.regalloc.shared_spills import move_to_shared, reserve_base
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
+from orias.regalloc.spill_base import reserve_base, use_base, wants_base
 from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
 from orias.regalloc.wgmma_spill import check_operations, gather_accumulators
@@ -62,14 +62,16 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
     elif fn.names:
         trace = Trace()
     state = SpillState()
-    kept = clone(fn) if fn.shared_spills is not None else None
+    kept = clone(fn) if wants_base(fn) else None
     decided = len(fn.decisions or ())
     classes, result = _solve(fn, state)
     if state.size and kept is not None:
         restore(fn, kept)
         if fn.decisions is not None:
             del fn.decisions[decided:]
-        if reserve_base(fn) and trace is not None:
+        if not reserve_base(fn) and fn.moves_stack:
+            raise OutOfRegisters(f"Function '{fn.name}' with 'alloca' spills and has no register for the address", 0)
+        if trace is not None:
             trace.before = copy_function(fn)
         state = SpillState()
         classes, result = _solve(fn, state)
@@ -79,7 +81,7 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
         locate(fn, classes, trace, state)
     used = result.used
     if fn.spill_base >= 0:
-        move_to_shared(fn, state)
+        use_base(fn, state)
         used[K_R] |= 1 << fn.spill_base
     for b in fn.blocks:
         for inst in b.insts:
@@ -92,8 +94,6 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
         used[kind_of(reg)] |= 1 << reg_id(reg)
     used[K_R] |= fn.quad_registers
     lost = {file: mask | lost_in_calls(fn, file) for file, mask in used.items()}
-    if state.size and fn.moves_stack:
-        raise Unsupported(f"'alloca' in '{fn.name}', which needs to spill registers, is not supported yet")
     scratch = finish_frame(fn, lost, state.size)
     fn.reg_count = (used[K_R] | scratch[K_R] | 2).bit_length() + SYSTEM_REGISTERS
     if fn.decisions is not None and peak is not None:

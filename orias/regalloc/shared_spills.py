@@ -1,6 +1,6 @@
 """Spilled words in shared memory, for kernels with ``.pragma "enable_smem_spilling"``.
 
-A kernel that spills is allocated once more with a register kept free for the address of its thread's first word (``Func.spill_base``).
+A kernel that spills is allocated once more with a register for the address (:mod:`orias.regalloc.spill_base`).
 The words of all threads of a block are a row, so that the lanes of a warp access different banks; each further word is a row
 further on.  Words for which there is no space in shared memory stay in local memory.  Measured with ptxas 13.0.88:
 ``docs/facts/register-allocation.md``, "Spilling to shared memory".
@@ -26,7 +26,6 @@ from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.ori.ir import OP_COPY, Func, Inst, SharedSpills
 from orias.ptx.ast import Pragma
-from orias.regalloc.files import usable
 from orias.regalloc.spill import SpillState
 from orias.target import features
 from orias.target.profile import Target
@@ -64,23 +63,10 @@ def shared_spills(kernel: Kernel, options: Options, target: Target, said: list[D
     return SharedSpills(start, max(room, 0), threads, d.get("reqntid", ()))
 
 
-def reserve_base(fn: Func) -> bool:
-    """Keep a register free that no callee changes, and compute the address of a thread's words in it; False if there is none.
-
-    The function is in state ``virtual``.
-    """
-    spills = fn.shared_spills
-    assert spills is not None
-    lost = 0
-    for info in fn.calls.values():
-        lost |= info.clobber_r
-    free = usable(fn, K_R) & ~lost
-    if not free or spills.room < spills.threads * _WORD:
-        return False
-    fn.spill_base = (free & -free).bit_length() - 1
+def base_code(fn: Func, spills: SharedSpills, base: Opnd) -> list[Inst]:
+    """Code for the entry of a function in state ``virtual``: the address of a thread's words, less that of the first row, in `base`."""
     out: list[Inst] = []
     thread = _thread(fn, spills, out)
-    base = r(fn.spill_base)
     if fn.target.has(features.CLUSTERS):
         row = fn.new_vreg(K_R)
         out.append(fn.new_inst(SHIFT_LEFT, [row], [thread, imm(2), RZ]))
@@ -88,8 +74,7 @@ def reserve_base(fn: Func) -> bool:
         out.append(fn.new_inst(SHIFT_ADD, [base], [cta, row, imm(24)]))
     else:
         out.append(fn.new_inst(SHIFT_LEFT, [base], [thread, imm(2), RZ]))
-    fn.blocks[0].insts[:0] = out
-    return True
+    return out
 
 
 def _thread(fn: Func, spills: SharedSpills, out: list[Inst]) -> Opnd:
