@@ -24,7 +24,7 @@ def open_memory(d: Driver, place: int, handle: int, flags: int) -> None:
     """Memory of another process."""
     if flags != _LAZY_PEER_ACCESS:
         raise DriverError("INVALID_VALUE", f"flags {flags}")
-    put64(place, d.opened.open(d.arena, ctypes.string_at(handle, interprocess.HANDLE_BYTES)))
+    put64(place, d.opened.add(d.arena, ctypes.string_at(handle, interprocess.HANDLE_BYTES)))
 
 
 @call("cuIpcCloseMemHandle")

@@ -71,7 +71,7 @@ class Opened:
         self._addresses: Final[dict[Handle, int]] = {}
         self._uses: Final[dict[int, int]] = {}
 
-    def open(self, arena: HostArena, given: bytes) -> int:
+    def add(self, arena: HostArena, given: bytes) -> int:
         """Puts the memory of a handle at addresses of this process; returns the first."""
         handle = _read(given, _MEMORY)
         address = self._addresses.get(handle, 0)
