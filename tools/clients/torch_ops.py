@@ -18,17 +18,9 @@ SAMPLES = int(os.environ.get("ORIAS_TORCH_SAMPLES", "3"))
 TOLERANCE = 1e-3
 TYPES = torch.float32, torch.int64, torch.complex64, torch.bool
 RANDOM = (
-    "rand",
-    "multinomial",
-    "normal",
-    "bernoulli",
-    "dropout",
-    "empty",
-    "uniform",
-    "exponential",
-    "geometric",
-    "cauchy",
-)
+    "rand", "multinomial", "normal", "bernoulli", "dropout", "empty", "uniform", "exponential", "geometric", "cauchy", "rrelu",
+    "fractional_max_pool",
+)  # fmt: skip
 """Words in the names of operators whose results are not determined."""
 LIBRARY = re.compile("cublas|cudnn|cufft|cusolver|cusparse|curand", re.IGNORECASE)
 CHOSEN = [op for op in op_db if not any(word in op.name for word in RANDOM)]
@@ -54,9 +46,14 @@ def test_same_as_on_the_cpu(op):
         pytest.skip("none of the types")
     torch.manual_seed(0)
     for sample in itertools.islice(op.sample_inputs("cpu", dtype), SAMPLES):
+        if sample.kwargs.get("dropout_p"):
+            continue
         given = on_device(sample.input), on_device(sample.args), on_device(sample.kwargs)
         with torch.no_grad():
-            expected = op(sample.input, *sample.args, **sample.kwargs)
+            try:
+                expected = op(sample.input, *sample.args, **sample.kwargs)
+            except RuntimeError as e:
+                pytest.skip(f"not on the CPU: {e}")
             try:
                 found = op(given[0], *given[1], **given[2])
             except RuntimeError as e:
