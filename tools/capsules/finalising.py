@@ -10,9 +10,10 @@ from orias.cubin.model import CubinModule, KernelCode
 from orias.cubin.writer import write
 from orias.isa.decode import Decoded
 from orias.isa.isa_table import IllegalWord, IsaTable, load
-from orias.isa.op import op
+from orias.isa.op import F_READ, F_WRITE, op
 from orias.isa.operand import NOT_PT, PT, Opnd
 from orias.target.decoder_class import table_of_sm
+from orias.timing.ctl import NO_BARRIER, read_barrier, wait_mask, write_barrier
 from tests.nvtools import tool
 
 FAMILY = {"sm_100": "sm_103", "sm_120": "sm_121", "sm_100f": "sm_103f", "sm_120f": "sm_121f"}
@@ -87,6 +88,21 @@ def _exit_is_right(file: ElfFile, name: str) -> bool:
     return found == [b"".join(p.to_bytes(4, "little") for p in places)]
 
 
+def acquires(d: Decoded) -> bool:
+    """True for what stands after an access that acquires, and waits for it."""
+    return d.op.name in ("NOP", "CCTL.IVALL")
+
+
+def waits_for_access(insts: list[Decoded]) -> bool:
+    """True if the first access is waited for by what acquires after it."""
+    k = next((k for k, d in enumerate(insts) if d.op.flags & (F_READ | F_WRITE)), len(insts))
+    then = next((d for d in insts[k + 1 :] if acquires(d)), None)
+    if then is None:
+        return False
+    barriers = {write_barrier(insts[k].ctl), read_barrier(insts[k].ctl)} - {NO_BARRIER}
+    return any(wait_mask(then.ctl) >> b & 1 for b in barriers)
+
+
 class Finaliser:
     """Judges instructions by a table of rules.  ``calls``: how often nvlink ran."""
 
@@ -126,8 +142,16 @@ class Finaliser:
             same = same or instructions(ours, name, self.table) == instructions(theirs, name, self.other)
             if same and not _exit_is_right(theirs, f"k{k}"):
                 out[i] = "wrong length"
+            elif same and len(cases[i]) > 1 and acquires(cases[i][-1]) and not waits_for_access(self._code(theirs, name)):
+                out[i] = "does not wait for its access"
             elif not same:
                 out[i] = "becomes " + " / ".join(self._texts(theirs, f".text.k{k}"))
+
+    def _code(self, file: ElfFile, name: str) -> list[Decoded]:
+        section = file.section(name)
+        assert section is not None
+        words = [int.from_bytes(section.data[at : at + 16], "little") for at in range(0, len(section.data), 16)]
+        return [self.other.decode(w) for w in words]
 
     def _texts(self, file: ElfFile, name: str) -> list[str]:
         section = file.section(name)
