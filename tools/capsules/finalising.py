@@ -142,7 +142,9 @@ class Finaliser:
             same = same or instructions(ours, name, self.table) == instructions(theirs, name, self.other)
             if same and not _exit_is_right(theirs, f"k{k}"):
                 out[i] = "wrong length"
-            elif same and len(cases[i]) > 1 and acquires(cases[i][-1]) and not waits_for_access(self._code(theirs, name)):
+            elif (
+                same and len(cases[i]) > 1 and acquires(cases[i][-1]) and not waits_for_access(self._code(theirs, name))
+            ):
                 out[i] = "does not wait for its access"
             elif not same:
                 out[i] = "becomes " + " / ".join(self._texts(theirs, f".text.k{k}"))
