@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import Final
 
 from orias.cubin import nvinfo
 from orias.cubin.capsule.capsule_rules import Rules, use_rules
@@ -29,6 +30,8 @@ _NOP, _BRANCH, _STOP = 0x918, 0x947, 0x94D
 """Low twelve bits of words."""
 WEAK_FENCE = "MEMBAR.ALL.CTA"
 """The linker decides anew whether it stands before a stronger one."""
+_WAITS: Final = ("NOP", "CCTL.IVALL")
+"""What stands after an access that acquires, and waits for it."""
 _NULL_ACCESS = 0xF984
 """Low 16 bits of an LDS that is never executed."""
 
@@ -88,15 +91,19 @@ def _exit_is_right(file: ElfFile, name: str) -> bool:
     return found == [b"".join(p.to_bytes(4, "little") for p in places)]
 
 
-def acquires(d: Decoded) -> bool:
-    """True for what stands after an access that acquires, and waits for it."""
-    return d.op.name in ("NOP", "CCTL.IVALL")
+def _acquires(members: list[Decoded]) -> bool:
+    """True for a group that ends with what waits for its access."""
+    return members[-1].op.name in _WAITS and any(_accesses(d) for d in members)
+
+
+def _accesses(d: Decoded) -> bool:
+    return d.op.flags & (F_READ | F_WRITE) != 0
 
 
 def waits_for_access(insts: list[Decoded]) -> bool:
     """True if the first access is waited for by what acquires after it."""
-    k = next((k for k, d in enumerate(insts) if d.op.flags & (F_READ | F_WRITE)), len(insts))
-    then = next((d for d in insts[k + 1 :] if acquires(d)), None)
+    k = next((k for k, d in enumerate(insts) if _accesses(d)), len(insts))
+    then = next((d for d in insts[k + 1 :] if d.op.name in _WAITS), None)
     if then is None:
         return False
     barriers = {write_barrier(insts[k].ctl), read_barrier(insts[k].ctl)} - {NO_BARRIER}
@@ -142,9 +149,7 @@ class Finaliser:
             same = same or instructions(ours, name, self.table) == instructions(theirs, name, self.other)
             if same and not _exit_is_right(theirs, f"k{k}"):
                 out[i] = "wrong length"
-            elif (
-                same and len(cases[i]) > 1 and acquires(cases[i][-1]) and not waits_for_access(self._code(theirs, name))
-            ):
+            elif same and _acquires(cases[i]) and not waits_for_access(self._code(theirs, name)):
                 out[i] = "does not wait for its access"
             elif not same:
                 out[i] = "becomes " + " / ".join(self._texts(theirs, f".text.k{k}"))
