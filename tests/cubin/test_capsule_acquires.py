@@ -4,14 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from orias.cubin.elf import ElfFile
-from orias.isa.decode import Decoded
-from orias.isa.isa_table import load
 from orias.isa.operand import NOT_PT
-from orias.target.decoder_class import table_of_sm
 from orias.timing.ctl import wait_mask, write_barrier
-from orias.tools.cubin_target import sm_number
 from tests.cubin.test_capsule_writer import compiled, finalised
+from tests.schedule.decoded import code_of
 from tests.schedule.test_acquire_waits import _TEXT
 
 ACQUIRES = {
@@ -35,13 +31,6 @@ ACQUIRES = {
 """The acquire, its access, and what waits for that."""
 
 
-def code(data: bytes) -> list[Decoded]:
-    file = ElfFile(data)
-    text = next(s.data for s in file.sections if s.name == ".text.k")
-    table = load(table_of_sm(sm_number(file)))
-    return [table.decode(int.from_bytes(text[k : k + 16], "little")) for k in range(0, len(text), 16)]
-
-
 @pytest.mark.parametrize("arch", ["sm_100", "sm_120"])
 @pytest.mark.parametrize("body", ACQUIRES)
 def test_an_acquire_waits_for_its_access_in_both(body: str, arch: str, tmp_path: Path) -> None:
@@ -49,7 +38,7 @@ def test_an_acquire_waits_for_its_access_in_both(body: str, arch: str, tmp_path:
     result = compiled(_TEXT.format(arch=arch, body=body), arch)
     assert not result.no_capsule
     data = result.data
-    for insts in (code(data), code(finalised(data, arch, tmp_path))):
+    for insts in (code_of(data), code_of(finalised(data, arch, tmp_path))):
         first = next(k for k, d in enumerate(insts) if access in d.op.name and d.guard != NOT_PT)
         then = next(k for k in range(first, len(insts)) if insts[k].op.base == waits)
         assert wait_mask(insts[then].ctl) >> write_barrier(insts[first].ctl) & 1
