@@ -3,7 +3,8 @@
 Block numbers, loop counters, bases of shared memory and descriptors made of them take a vector register each although all
 threads hold the same.  Where the warp runs as a whole their computations move to the uniform datapath: as many as their users take
 from there, and more where it keeps a vector register free in the blocks of highest pressure.
-Conditions of branches move too where the target has branches on uniform predicates (``BRA.U``, sm_100 and later).
+Conditions of branches move too where the target has branches on uniform predicates (``BRA.U``, sm_100 and later), and
+conversions, whose results are late on the vector datapath (sm_120 and later have uniform ones).
 What no user takes as a uniform operand is copied to a vector register before its uses, once for each block.
 """
 
@@ -56,6 +57,8 @@ from orias.passes.uniform_operands import base_sums, fold_bases, take_uniform
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import FREE_WORDS
+from orias.timing.latency import Latency, latency
+from orias.timing.units import NEEDS_WRITE
 
 _ANY: Final = ur(FIRST_VIRTUAL)
 _S2UR: Final = op("S2UR")
@@ -101,12 +104,13 @@ def uniform_operand(o: Opnd) -> Opnd:
 
 @final
 class _Chains:
-    __slots__ = ("forms", "fn", "hot", "home", "made", "peak", "short", "table", "users", "div")
+    __slots__ = ("div", "forms", "fn", "home", "hot", "lat", "made", "peak", "short", "table", "users")
 
     def __init__(self, fn: Func, lv: Liveness, hot: set[int]) -> None:
         self.fn: Final[Func] = fn
         self.table: Final[IsaTable] = load(fn.target.table)
         self.div: Final[Divergence] = divergence(fn)
+        self.lat: Final[Latency] = latency(fn.target.latency_class)
         self.hot: int = 0
         """Registers live into or out of blocks that need most."""
         self.peak: int = 1
@@ -141,6 +145,7 @@ class _Chains:
         if self.fn.target.has(features.UNIFORM_BRANCHES):
             self._take_conditions(all_forms, all_made)
         self._take_bases(all_forms, all_made)
+        self._take_late(all_forms, all_made)
         if not self.forms:
             return False
         if self.fn.decisions is not None:
@@ -286,6 +291,16 @@ class _Chains:
                 gains[v] = gains.get(v, 0) + self._weight(self.home[total.uid])
         for v, gain in gains.items():
             self._take(made[v], gain - 1, forms, made)
+
+    def _take_late(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
+        """Move conversions and counts of bits, where that takes no more moves: the uniform datapath has their results at a fixed time, and soon."""
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                form = forms.get(inst.uid)
+                if form is None or inst.uid in self.forms or inst.op.flags & F_PSEUDO:
+                    continue
+                if self.lat.barriers(inst.op) & NEEDS_WRITE and not self.lat.barriers(form) & NEEDS_WRITE:
+                    self._take(inst, 0, forms, made)
 
     def _take(self, root: Inst, gain: int, forms: dict[int, Op], made: dict[int, Inst]) -> None:
         """Move a computation with all that it is made of, unless that takes more moves than it saves and `gain`."""

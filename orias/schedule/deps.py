@@ -130,6 +130,11 @@ def is_fixed_point(inst: Inst, virtual: bool) -> bool:
     return False
 
 
+def may_acquire(o: Op) -> bool:
+    """True for a memory access that may be an acquire operation: weak loads of global and local memory are none."""
+    return "STRONG" in o.mods or not (o.base in ("LD", "LDL") or o.base.startswith("LDG"))
+
+
 def virtual_reads(inst: Inst) -> list[int]:
     """Ids of the virtual registers that an instruction reads, including old value and guard."""
     # Operand tests are inlined here: calls would cost plain Python more than the work between them.

@@ -22,7 +22,7 @@ from orias.isa.op import (
 from orias.isa.operand import PT
 from orias.isa.roles import BARRIER_PAIR
 from orias.ori.ir import ACQUIRES, Func, Inst
-from orias.schedule.deps import is_fixed_point
+from orias.schedule.deps import is_fixed_point, may_acquire
 from orias.target import features
 
 _FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_TERM | F_PINNED | F_SPECIAL
@@ -114,13 +114,13 @@ def _members(insts: list[Inst], first: int) -> list[int]:
             at = _next(insts, at)
         if at < 0 or _acquires(insts[at]):
             return [*out, at] if at >= 0 else out
-        if len(out) == 1 or not _accesses(insts[at]):
+        if not _accesses(insts[at]) or (len(out) == 1 and not insts[at].op.flags & F_WRITE):
             return out
         out.append(at)
-    elif not _accesses(inst):
+    elif not _accesses(inst) or not may_acquire(inst.op):
         return alone
     at = _next(insts, at)
-    while at >= 0 and _is_weak_load(insts[at]):
+    while at >= 0 and _may_follow(insts[at]):
         # What an acquire does not order before itself may come after it as well.
         at = _next(insts, at)
     return [*out, at] if at >= 0 and _acquires(insts[at]) else out
@@ -134,8 +134,12 @@ def _next(insts: list[Inst], after: int, guarded: bool = False) -> int:
     return -1
 
 
-def _is_weak_load(inst: Inst) -> bool:
-    return inst.op.flags & _FIXED == F_READ and "STRONG" not in inst.op.mods
+def _may_follow(inst: Inst) -> bool:
+    """True for weak loads and stores, and for what warps do together without memory."""
+    kinds = inst.op.flags & _FIXED
+    if kinds == F_READ:
+        return not may_acquire(inst.op)
+    return kinds in (F_CONVERGENT, F_SIDE | F_WRITE)
 
 
 def _acquires(inst: Inst) -> bool:

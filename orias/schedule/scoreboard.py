@@ -49,6 +49,7 @@ from orias.isa.op import (
 )
 from orias.isa.operand import K_SB, kind_of, payload
 from orias.ori.ir import ACQUIRES, Block, Func, Inst
+from orias.schedule.deps import may_acquire
 from orias.target import features
 from orias.timing.ctl import (
     MAX_STALL,
@@ -376,7 +377,7 @@ class _Assigner:
                     _order(row, rows[-1].inst.op.base if rows else "")
                 if invalidates:
                     _after_invalidation(row)
-                alone = fences and not row.access.writes and inst.op.flags & F_READ != 0 and _may_acquire(inst.op)
+                alone = fences and not row.access.writes and inst.op.flags & F_READ != 0 and may_acquire(inst.op)
                 if needs & NEEDS_WRITE and (row.access.writes or alone or base == "LDGDEPBAR"):
                     row.write = self._event(inst.op, True)
                     found = [_FENCED << 1] if alone else [w >> 8 << 1 for w in row.access.writes if w >> 8 < B_BASE]
@@ -386,7 +387,7 @@ class _Assigner:
                         self.awaited |= 1 << row.write
                     if inst.op.flags & F_READ:
                         self.loaded |= 1 << row.write
-                        if _may_acquire(inst.op):
+                        if may_acquire(inst.op):
                             self.acquired |= 1 << row.write
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
@@ -643,11 +644,6 @@ def _stays(pipe: int, stall: int, turn: int) -> bool:
     if pipe in _VECTOR:
         return stall == 1 or (stall == 2 and turn < _TURN)
     return stall <= MAX_YIELD_STALL
-
-
-def _may_acquire(o: Op) -> bool:
-    """True for a memory access that may be an acquire operation: weak loads of global and local memory are none."""
-    return "STRONG" in o.mods or not (o.base in ("LD", "LDL") or o.base.startswith("LDG"))
 
 
 def _goes_between(row: _Row, registers: set[int]) -> bool:

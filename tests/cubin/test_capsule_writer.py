@@ -437,6 +437,38 @@ def test_rules_in_nvlink_sweep(tmp_path: Path, arch: str) -> None:
     assert not changed
 
 
+@pytest.mark.parametrize(
+    ("arch", "text", "count"),
+    [("sm_120", "USEL.64 U | U I Q\t", 1), ("sm_100", " + NOP |\t", 100), ("sm_120", "UF2I.", 60)],
+)
+def test_all_rules_of_a_kind_in_nvlink(tmp_path: Path, arch: str, text: str, count: int) -> None:
+    """Constants of 64 bits; accesses that acquire at CTA scope, with what waits for them; conversions on the uniform datapath."""
+    lines = [x for x in Path(RULES_PATH).read_text().splitlines() if x and not x.startswith("#")]
+    try:
+        judge = Judge(lines, arch, tmp_path, 1, False)
+        trials = [Trial(x) for x in lines if text in x and judgeable(x)]
+        assert not judge.refine(trials)
+    finally:
+        use_rules(Rules(lines))
+    assert sum(bool(t.results) for t in trials) >= count
+
+
+def test_an_acquire_that_waits_for_nothing_is_found(tmp_path: Path) -> None:
+    """As the rule of an atomic that does not acquire, with a NOP after it."""
+    lines = Path(RULES_PATH).read_text().splitlines()
+    exit_ = [x for x in lines if x.startswith("EXIT ")]
+    plain = next(x for x in lines if x.startswith("ATOMG.E.ADD.STRONG.SM R P=+ | U R U=255 I R\t"))
+    wrong = plain.replace(" R\t", " R + NOP |\t").replace("U R U", "U R=r U")
+    try:
+        judge = Judge([*exit_, wrong], "sm_100", tmp_path, 1, False)
+        trial = Trial(wrong)
+        found = judge.refine([trial])
+    finally:
+        use_rules(Rules(lines))
+    assert found == {wrong: []}
+    assert any("does not wait" in x for x in trial.texts)
+
+
 def test_a_wrong_rule_is_found(tmp_path: Path) -> None:
     """The judge of the rules finds a wrong length, and restricts a rule to the operands that it is right for."""
     exit_ = [x for x in Path(RULES_PATH).read_text().splitlines() if x.startswith("EXIT ")]

@@ -101,3 +101,22 @@ def test_an_error_barrier_waits_for_itself(arch: str) -> None:
     """By its stall count of 0."""
     insts = code(arch, "mov.u32 %r2, 0; fence.acq_rel.gpu;")
     assert [stall(d.ctl) for d in insts if d.op.base == "ERRBAR"] == [0]
+
+
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_120"])
+@pytest.mark.parametrize(
+    ("body", "access", "waits"),
+    [
+        ("ld.acquire.gpu.shared.u32 %r2, [%r1];", "LDS", "CCTL"),
+        ("ld.acquire.cta.shared.u32 %r2, [%r1];", "LDS", "NOP"),
+        ("ld.shared.u32 %r4, [%r1]; ld.acquire.gpu.global.u32 %r2, [%p]; add.u32 %r2, %r2, %r4;", "STRONG", "CCTL"),
+        ("ld.shared.u32 %r4, [%r1]; ld.acquire.cta.global.u32 %r2, [%p]; add.u32 %r2, %r2, %r4;", "STRONG", "NOP"),
+        ("ld.shared.u32 %r4, [%r1]; atom.acquire.gpu.exch.b32 %r2, [%p], %r4;", "ATOM", "CCTL"),
+    ],
+)
+def test_an_acquire_follows_its_access(arch: str, body: str, access: str, waits: str) -> None:
+    """Capsules state both as one instruction: neither a load before it nor one of shared memory is taken for the access."""
+    insts = code(arch, body)
+    first = next(k for k, d in enumerate(insts) if access in d.op.name)
+    assert insts[first + 1].op.base == waits
+    assert waits_for(insts, first + 1, insts[first])

@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import Final
 
 from orias.cubin import nvinfo
 from orias.cubin.capsule.capsule_rules import Rules, use_rules
@@ -10,9 +11,10 @@ from orias.cubin.model import CubinModule, KernelCode
 from orias.cubin.writer import write
 from orias.isa.decode import Decoded
 from orias.isa.isa_table import IllegalWord, IsaTable, load
-from orias.isa.op import op
+from orias.isa.op import F_READ, F_WRITE, op
 from orias.isa.operand import NOT_PT, PT, Opnd
 from orias.target.decoder_class import table_of_sm
+from orias.timing.ctl import NO_BARRIER, read_barrier, wait_mask, write_barrier
 from tests.nvtools import tool
 
 FAMILY = {"sm_100": "sm_103", "sm_120": "sm_121", "sm_100f": "sm_103f", "sm_120f": "sm_121f"}
@@ -28,6 +30,8 @@ _NOP, _BRANCH, _STOP = 0x918, 0x947, 0x94D
 """Low twelve bits of words."""
 WEAK_FENCE = "MEMBAR.ALL.CTA"
 """The linker decides anew whether it stands before a stronger one."""
+_WAITS: Final = ("NOP", "CCTL.IVALL")
+"""What stands after an access that acquires, and waits for it."""
 _NULL_ACCESS = 0xF984
 """Low 16 bits of an LDS that is never executed."""
 
@@ -87,6 +91,25 @@ def _exit_is_right(file: ElfFile, name: str) -> bool:
     return found == [b"".join(p.to_bytes(4, "little") for p in places)]
 
 
+def _acquires(members: list[Decoded]) -> bool:
+    """True for a group that ends with what waits for its access."""
+    return members[-1].op.name in _WAITS and any(_accesses(d) for d in members)
+
+
+def _accesses(d: Decoded) -> bool:
+    return d.op.flags & (F_READ | F_WRITE) != 0
+
+
+def waits_for_access(insts: list[Decoded]) -> bool:
+    """True if the first access is waited for by what acquires after it."""
+    k = next((k for k, d in enumerate(insts) if _accesses(d)), len(insts))
+    then = next((d for d in insts[k + 1 :] if d.op.name in _WAITS), None)
+    if then is None:
+        return False
+    barriers = {write_barrier(insts[k].ctl), read_barrier(insts[k].ctl)} - {NO_BARRIER}
+    return any(wait_mask(then.ctl) >> b & 1 for b in barriers)
+
+
 class Finaliser:
     """Judges instructions by a table of rules.  ``calls``: how often nvlink ran."""
 
@@ -126,8 +149,16 @@ class Finaliser:
             same = same or instructions(ours, name, self.table) == instructions(theirs, name, self.other)
             if same and not _exit_is_right(theirs, f"k{k}"):
                 out[i] = "wrong length"
+            elif same and _acquires(cases[i]) and not waits_for_access(self._code(theirs, name)):
+                out[i] = "does not wait for its access"
             elif not same:
                 out[i] = "becomes " + " / ".join(self._texts(theirs, f".text.k{k}"))
+
+    def _code(self, file: ElfFile, name: str) -> list[Decoded]:
+        section = file.section(name)
+        assert section is not None
+        words = [int.from_bytes(section.data[at : at + 16], "little") for at in range(0, len(section.data), 16)]
+        return [self.other.decode(w) for w in words]
 
     def _texts(self, file: ElfFile, name: str) -> list[str]:
         section = file.section(name)

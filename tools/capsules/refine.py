@@ -338,10 +338,11 @@ def main(arguments: list[str]) -> int:
 
 
 def judgeable(line: str) -> bool:
-    """False for rules about places in the code."""
-    return not any(
-        op(m.name).flags & _PLACES or op(m.name).base in _NOT_JUDGED for m in members_of(line.partition("\t")[0])
-    )
+    """False for rules about places in the code.  The NOP that ends a group waits for the access that acquires."""
+    members = members_of(line.partition("\t")[0])
+    if len(members) > 1 and members[-1].name == "NOP":
+        members.pop()
+    return not any(op(m.name).flags & _PLACES or op(m.name).base in _NOT_JUDGED for m in members)
 
 
 if __name__ == "__main__":

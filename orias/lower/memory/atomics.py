@@ -85,6 +85,7 @@ def lower_atomic(ctx: "Ctx", i: Instr) -> None:
     type_ = sig.types[-1]
     scope = mods.get("scope", "gpu")
     order = mods.get("order", "relaxed")
+    acquires = order in ("acquire", "acq_rel")
     space = space_of(sig)
     ops = i.ops if red else i.ops[1:]
     dst = None if red or i.ops[0].kind == O_SINK else i.ops[0]
@@ -104,15 +105,36 @@ def lower_atomic(ctx: "Ctx", i: Instr) -> None:
         values = [ctx.src(o, type_) for o in ops[1 : 3 if op == "cas" else 2]]
         values = [_in_register(ctx, v, width) for v in values] if width >= 2 else values
         tail = native_name(op, type_, "noftz" not in mods) + strong(ctx, scope)
-        _scalar(ctx, op, type_, dst, group, values, space, tail)
-    if order in ("acquire", "acq_rel"):
+        if space == "" and (type_ in _FLOATS or width == 2):
+            _generic(ctx, op, type_, dst, group, values, tail, acquires and scope == "cta")
+            if acquires and scope == "cta":
+                # Only for the accesses after it: a path joins here when it has its result.
+                ctx.b.emit("fence", [], [])
+                return
+        else:
+            if acquires and space == "shared":
+                # No other access comes between it and what waits for it.
+                ctx.b.emit("fence.SHARED", [], [])
+            _scalar(ctx, op, type_, dst, group, values, space, tail, acquires)
+    if acquires:
         acquire_fence(ctx, scope)
 
 
 def _scalar(
-    ctx: "Ctx", op: str, type_: str, dst: Operand | None, group: list[Opnd], values: list[Opnd], space: str, tail: str
+    ctx: "Ctx",
+    op: str,
+    type_: str,
+    dst: Operand | None,
+    group: list[Opnd],
+    values: list[Opnd],
+    space: str,
+    tail: str,
+    acquires: bool,
 ) -> None:
-    """An atomic on one value; `tail` has the modifiers of the native operation in global memory."""
+    """An atomic on one value; `tail` has the modifiers of the native operation in global memory.
+
+    What acquires is no reduction before legalisation, which knows the targets that have no such reduction.
+    """
     wide = TYPE_BITS[type_] == 64
     width = TYPE_BITS[type_] // 32
     by_hand = type_ in _FLOATS or wide
@@ -131,31 +153,37 @@ def _scalar(
         ctx.end_guarded()
         return
     if space == "global":
-        if dst is None and op not in ("exch", "cas"):
+        if dst is None and op not in ("exch", "cas") and not acquires:
             ctx.b.emit(ctx.target.spelling("reduction") + ".E" + tail, [], [*group, *values], ctx.guard)
         elif dst is None:
             ctx.b.emit("ATOMG.E" + tail, [RZ, PT], [*group, *values], ctx.guard)
         else:
             ctx.define(dst, "ATOMG.E" + tail, [*group, *values], width, pred_results=1)
         return
-    if not by_hand:
-        if dst is None:
-            ctx.b.emit("ATOM.E" + tail, [RZ, PT], [*group, *values], ctx.guard)
-        else:
-            ctx.define(dst, "ATOM.E" + tail, [*group, *values], width, pred_results=1)
-        return
-    _generic(ctx, op, type_, dst, group, values, tail)
+    if dst is None:
+        ctx.b.emit("ATOM.E" + tail, [RZ, PT], [*group, *values], ctx.guard)
+    else:
+        ctx.define(dst, "ATOM.E" + tail, [*group, *values], width, pred_results=1)
 
 
 def _generic(
-    ctx: "Ctx", op: str, type_: str, dst: Operand | None, group: list[Opnd], values: list[Opnd], tail: str
+    ctx: "Ctx",
+    op: str,
+    type_: str,
+    dst: Operand | None,
+    group: list[Opnd],
+    values: list[Opnd],
+    tail: str,
+    acquires: bool,
 ) -> None:
-    """A generic atomic that fails outside global memory, and the code for the other memories."""
+    """A generic atomic that fails outside global memory, and the code for the other memories; it `acquires` at CTA scope."""
     width = TYPE_BITS[type_] // 32
     b = ctx.b
     ctx.begin_guarded()
     d, ok = ctx.fn.new_vreg(K_R, width), ctx.fn.new_vreg(K_P)
     b.emit("ATOM.E" + tail, [d, ok], [*group, *values])
+    if acquires:
+        acquire_fence(ctx, "cta")
     result = ctx.temp(width)
     ctx.set(result, d, width)
     done, slow, local = ctx.new_block(), ctx.new_block(), ctx.new_block()
