@@ -12,6 +12,7 @@ _ALONE = (
     "Unknown function",
     "Output file",
     "Unresolved extern function",
+    "Cannot take address of function",
     "Unresolved extern variable",
     "File uses too much global constant data",
     " 32-Bit compilation is no longer supported",

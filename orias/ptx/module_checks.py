@@ -1,5 +1,6 @@
 """Checks of whole modules, which depend on the target or on all functions together."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from orias.diag import Diagnostic
@@ -53,11 +54,10 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
     if not compile_only and _has_unified(module):
         found.append(Diagnostic("error", "Feature 'unified Functions' requires command line option '--compile-only'."))
         return found
-    _unresolved(module, compile_only or extensible, found)
+    if not extensible or compile_only or _addresses_known(module, found):
+        _unresolved(module, compile_only or extensible, found)
     _registers_of_arguments(module, found)
     _narrow_arguments(module, compile_only, found)
-    if extensible and not compile_only:
-        _addresses_known(module, found)
     const = 0
     for var in module.variables:
         if var.space == "const" and var.linkage != "extern":
@@ -291,12 +291,18 @@ def _variables_resolved(module: Module, found: list[Diagnostic]) -> bool:
     return True
 
 
-def _addresses_known(module: Module, found: list[Diagnostic]) -> None:
-    """Reports the first address of a function that a linker adds: calls through pointers expect offsets in the kernel."""
+def _in_data(variables: Iterable[Var]) -> Iterator[Function]:
+    """The functions whose addresses initial values hold."""
+    for var in variables:
+        for _, value in var.init or ():
+            if isinstance(value, SymInit) and isinstance(value.target, Function):
+                yield value.target
+
+
+def _addresses_known(module: Module, found: list[Diagnostic]) -> bool:
+    """Reports the first address of a function that a linker adds, if any: calls through pointers expect offsets in the kernel."""
     defined = {f.name for f in module.functions if f.body is not None} | {alias for alias, _ in module.aliases}
-    used: list[Function] = []
-    for var in module.variables:
-        used += [v.target for _, v in var.init or () if isinstance(v, SymInit) and isinstance(v.target, Function)]
+    used = list(_in_data(module.variables))
     for function in module.functions:
         for statement in function.body or ():
             if isinstance(statement, Instr) and statement.sig.name != "call":
@@ -305,7 +311,8 @@ def _addresses_known(module: Module, found: list[Diagnostic]) -> None:
         if function.name not in defined:
             text = f"Cannot take address of function '{function.name}' in extensible whole program compilation."
             found.append(Diagnostic("fatal", text))
-            return
+            return False
+    return True
 
 
 def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
@@ -313,35 +320,41 @@ def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
     if not linked and not _variables_resolved(module, found):
         return
     aliased = {alias for alias, _ in module.aliases}
-    missing_functions = {
-        f.name
-        for f in module.functions
-        if f.body is None
-        and f.name not in driver.DECLARABLE
-        and f.name not in aliased
-        and not f.name.startswith(driver.PREFIX)
-        and not (linked and f.linkage == "extern")
-    }
-    if not missing_functions:
+    declared = [f for f in module.functions if f.body is None and f.name not in aliased]
+    of_driver = {f.name for f in declared if f.name in driver.DECLARABLE or f.name.startswith(driver.PREFIX)}
+    missing = {f.name for f in declared if not (linked and f.linkage == "extern")} - of_driver
+    if not missing and not of_driver:
         return
     wanted = [target for _, target in module.aliases]
     if not linked:
         wanted.extend([f.name for f in module.functions if f.linkage != "extern"])
     for name in wanted:
-        if name in missing_functions:
+        if name in missing:
             found.append(Diagnostic("fatal", f"Unresolved extern function '{name}'"))
             return
+    variables = dict.fromkeys(module.variables)
     for function in module.functions:
         for statement in function.body or ():
             if not isinstance(statement, Instr):
                 continue
             for op in statement.ops:
+                if op.var is not None:
+                    variables[op.var] = None
                 callee = op.func
-                if callee is None or callee.name not in missing_functions:
+                if callee is None:
                     continue
-                if statement.sig.name == "call":
-                    message = f"Unresolved extern function '{callee.name}'"
-                else:
-                    message = f"Cannot take address of function '{callee.name}' "
-                found.append(Diagnostic("fatal", message))
-                return
+                if statement.sig.name != "call":
+                    if callee.name in missing or callee.name in of_driver:
+                        found.append(_not_addressable(callee))
+                        return
+                elif callee.name in missing:
+                    found.append(Diagnostic("fatal", f"Unresolved extern function '{callee.name}'"))
+                    return
+    for function in _in_data(variables):
+        if function.name in missing or function.name in of_driver:
+            found.append(_not_addressable(function))
+            return
+
+
+def _not_addressable(function: Function) -> Diagnostic:
+    return Diagnostic("fatal", f"Cannot take address of function '{function.name}' ")
