@@ -19,7 +19,7 @@ _ALONE = (
     "GNU Jobserver support requested",
     "Internal error: symbol already assigned",
 )
-_ALONE_ENDS = ("' not supported", "used in function_name attribute.")
+_ALONE_ENDS = ("' not supported", "used in function_name attribute.", "' requires ABI", "' is recursive")
 """Beginnings and ends of final messages after which ptxas does not print ABORTED (measured on 13.0.88)."""
 
 

@@ -34,10 +34,12 @@ _WHOLE_ADDRESSES: Final = frozenset(
 """Instructions of generic and global memory whose address registers ptxas 13.0.88 checks; ``mbarrier.*`` too."""
 
 
-def check(module: Module, target: Target, compile_only: bool = False, extensible: bool = False) -> list[Diagnostic]:
+def check(
+    module: Module, target: Target, compile_only: bool = False, extensible: bool = False, debug: bool = False
+) -> list[Diagnostic]:
     """The diagnostics of a whole module for ``target``; errors end the compilation.
 
-    ``compile_only`` (ptxas -c), ``extensible`` (-ewp): extern functions and variables may be undefined.
+    ``compile_only`` (ptxas -c), ``extensible`` (-ewp): extern functions and variables may be undefined.  ``debug``: -g.
     """
     found: list[Diagnostic] = []
     why = refusal(module.target, target.name)
@@ -54,10 +56,12 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
     if not compile_only and _has_unified(module):
         found.append(Diagnostic("error", "Feature 'unified Functions' requires command line option '--compile-only'."))
         return found
+    without_abi = _without_abi(module, compile_only, debug, found)
     if not extensible or compile_only or _addresses_known(module, found):
         _unresolved(module, compile_only or extensible, found)
     _registers_of_arguments(module, found)
-    _narrow_arguments(module, compile_only, found)
+    if not without_abi:
+        _narrow_arguments(module, compile_only, found)
     const = 0
     for var in module.variables:
         if var.space == "const" and var.linkage != "extern":
@@ -73,6 +77,39 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
             Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
         )
     return found
+
+
+def _without_abi(module: Module, compile_only: bool, debug: bool, found: list[Diagnostic]) -> bool:
+    """Whether a function has several results, for which ptxas gives up the ABI; reports it, and what then cannot be."""
+    several = next((f for f in module.functions if len(f.rets) > 1), None)
+    calls = [i for f in module.functions for i in f.body or () if isinstance(i, Instr) and i.sig.name == "call"]
+    if several is None and all(len(i.rets or ()) < 2 for i in calls):
+        return False
+    if debug:
+        found.append(Diagnostic("error", "Function with multiple return values is not allowed with ABI"))
+        return True
+    who = f"Function '{several.name}'" if several is not None else "Function call"
+    found.append(Diagnostic("warning", f"{who} with multiple return values found, disabling ABI"))
+    defined = {f.name for f in module.functions if f.body is not None} | {alias for alias, _ in module.aliases}
+    recursive = next((f for f in module.functions if f.name in _reached_from(f)), None)
+    if compile_only:
+        found.append(Diagnostic("fatal", "'Compile only(-c)' requires ABI"))
+    elif any(i.ops[0].func is None or i.ops[0].func.name not in defined for i in calls):
+        found.append(Diagnostic("fatal", "'Indirect Functions or Extern Functions' requires ABI"))
+    elif recursive is not None:
+        found.append(Diagnostic("fatal", f"Function '{recursive.name}' is recursive"))
+    return True
+
+
+def _reached_from(function: Function) -> set[str]:
+    """The names of the functions that a function calls by name, directly or not."""
+    todo, names = [function], set[str]()
+    while todo:
+        for callee in _callees(todo.pop()):
+            if callee.name not in names:
+                names.add(callee.name)
+                todo.append(callee)
+    return names
 
 
 _NARROW: Final = frozenset(("u8", "s8", "u16", "s16", "pred"))
@@ -102,7 +139,7 @@ def _narrow_arguments(module: Module, compile_only: bool, found: list[Diagnostic
 
 
 def _has_narrow(variables: list[Var]) -> bool:
-    return any(v.type in _NARROW and not v.dims for v in variables)
+    return any(v.type in _NARROW and not v.dims and v.vec == 1 for v in variables)
 
 
 def _callees(caller: Function) -> list[Function]:
