@@ -91,25 +91,34 @@ def _without_abi(module: Module, compile_only: bool, debug: bool, found: list[Di
     who = f"Function '{several.name}'" if several is not None else "Function call"
     found.append(Diagnostic("warning", f"{who} with multiple return values found, disabling ABI"))
     defined = {f.name for f in module.functions if f.body is not None} | {alias for alias, _ in module.aliases}
-    recursive = next((f for f in module.functions if f.name in _reached_from(f)), None)
     if compile_only:
         found.append(Diagnostic("fatal", "'Compile only(-c)' requires ABI"))
     elif any(i.ops[0].func is None or i.ops[0].func.name not in defined for i in calls):
         found.append(Diagnostic("fatal", "'Indirect Functions or Extern Functions' requires ABI"))
-    elif recursive is not None:
-        found.append(Diagnostic("fatal", f"Function '{recursive.name}' is recursive"))
+    elif recursive := _recursive(module):
+        found.append(Diagnostic("fatal", f"Function '{recursive}' is recursive"))
     return True
 
 
-def _reached_from(function: Function) -> set[str]:
-    """The names of the functions that a function calls by name, directly or not."""
-    todo, names = [function], set[str]()
-    while todo:
-        for callee in _callees(todo.pop()):
-            if callee.name not in names:
-                names.add(callee.name)
-                todo.append(callee)
-    return names
+def _recursive(module: Module) -> str:
+    """The first function found that kernels reach and that calls itself by name, directly or not; empty if there is none."""
+    callees = {f.name: [c.name for c in _callees(f)] for f in module.functions if f.body is not None}
+    done: set[str] = set()
+    for start in (f.name for f in module.functions if f.entry and f.body is not None):
+        active, path = {start}, [(start, iter(callees[start]))]
+        while path:
+            caller, rest = path[-1]
+            callee = next((c for c in rest if c in callees and c not in done), "")
+            if callee in active:
+                return callee
+            if callee:
+                active.add(callee)
+                path.append((callee, iter(callees[callee])))
+                continue
+            path.pop()
+            active.discard(caller)
+            done.add(caller)
+    return ""
 
 
 _NARROW: Final = frozenset(("u8", "s8", "u16", "s16", "pred"))
