@@ -378,29 +378,26 @@ def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
         if name in missing:
             found.append(Diagnostic("fatal", f"Unresolved extern function '{name}'"))
             return
+    found.extend(_first_use(module, missing, of_driver))
+
+
+def _first_use(module: Module, missing: set[str], of_driver: set[str]) -> list[Diagnostic]:
+    """Reports the first call of a missing function, or address of one or of the driver's, in code and then in initial values."""
     variables = dict.fromkeys(module.variables)
     for function in module.functions:
         for statement in function.body or ():
             if not isinstance(statement, Instr):
                 continue
-            for op in statement.ops:
-                if op.var is not None:
-                    variables[op.var] = None
-                callee = op.func
-                if callee is None:
-                    continue
-                if statement.sig.name != "call":
-                    if callee.name in missing or callee.name in of_driver:
-                        found.append(_not_addressable(callee))
-                        return
-                elif callee.name in missing:
-                    found.append(Diagnostic("fatal", f"Unresolved extern function '{callee.name}'"))
-                    return
-    for function in _in_data(variables):
-        if function.name in missing or function.name in of_driver:
-            found.append(_not_addressable(function))
-            return
+            called = statement.sig.name == "call"
+            variables.update((op.var, None) for op in statement.ops if op.var is not None)
+            for name in [op.func.name for op in statement.ops if op.func is not None]:
+                if called and name in missing:
+                    return [Diagnostic("fatal", f"Unresolved extern function '{name}'")]
+                if not called and (name in missing or name in of_driver):
+                    return [_not_addressable(name)]
+    pointed = (f.name for f in _in_data(variables))
+    return [_not_addressable(name) for name in pointed if name in missing or name in of_driver][:1]
 
 
-def _not_addressable(function: Function) -> Diagnostic:
-    return Diagnostic("fatal", f"Cannot take address of function '{function.name}' ")
+def _not_addressable(name: str) -> Diagnostic:
+    return Diagnostic("fatal", f"Cannot take address of function '{name}' ")
