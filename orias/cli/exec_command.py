@@ -87,7 +87,7 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
     except ImportError:
         raise ToolError("the simulator needs numpy: pip install 'orias[sim]'") from None
     from orias.driver.devices import DEFAULT, devices
-    from orias.driver.library import BuildError, folder
+    from orias.driver.library import RUNTIMES, BuildError, folder
 
     device = environment.get("ORIAS_DEVICE") or DEFAULT
     if device.upper() not in devices():
@@ -107,10 +107,15 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
     except BuildError as e:
         raise ToolError(str(e)) from None
     ours = [str(Path(__file__).parents[2]), str(Path(numpy.__file__).parents[1])]
-    paths = environment.get("LD_LIBRARY_PATH", "")
+    paths, preloaded = environment.get("LD_LIBRARY_PATH", ""), environment.get("LD_PRELOAD", "")
+    # PyTorch says itself where its runtime library is, which comes before that variable.
+    runtimes = [f"{place}/libcudart.so.{major}" for major in RUNTIMES]
     changed = {k: environment[k] for k in (*_VALUES.values(), *_FLAGS.values()) if environment.get(k)}
     changed |= {
         "LD_LIBRARY_PATH": f"{place}:{paths}" if paths else place,
+        "LD_PRELOAD": ":".join([*runtimes, *([preloaded] if preloaded else [])]),
+        # Programs with the address sanitizer want to be told that libraries may come before its own.
+        "ASAN_OPTIONS": ":".join(filter(None, [environment.get("ASAN_OPTIONS"), "verify_asan_link_order=0"])),
         "ORIAS_DEVICE": device,
         "ORIAS_DRIVER_PATH": ":".join(dict.fromkeys(ours)),
         "NUMBA_CUDA_DRIVER": f"{place}/libcuda.so.1",

@@ -1,6 +1,7 @@
 """Streams and events.  Work is done when the call that starts it returns, so streams are ordered and never busy."""
 
 import ctypes
+from typing import Final
 
 from orias.driver import graphs
 from orias.driver.driver_registry import call, get32, get64, put32, put64, put_float, u
@@ -9,7 +10,9 @@ from orias.driver.results import DriverError
 
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _STREAM_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
-_DISABLE_TIMING = 2
+DISABLE_TIMING: Final = 2
+INTERPROCESS: Final = 4
+"""Flags of events."""
 
 
 def known(d: Driver, stream: int) -> Stream | None:
@@ -166,7 +169,9 @@ def _compare(found: int, value: int, flags: int, bits: int) -> None:
 def create_event(d: Driver, place: int, flags: int) -> None:
     """An event."""
     d.context  # noqa: B018 - fails without a context
-    if not flags & _DISABLE_TIMING:
+    if flags & INTERPROCESS and not flags & DISABLE_TIMING:
+        raise DriverError("INVALID_VALUE", "an event for other processes has no time")
+    if not flags & DISABLE_TIMING:
         d.timeline.modelled = True
     put64(place, d.new(Event(flags)))
 
@@ -200,6 +205,6 @@ def destroy_event(d: Driver, event: int) -> None:
 def elapsed(d: Driver, place: int, start: int, end: int) -> None:
     """Milliseconds of the device's timeline between two events."""
     a, b = d.get(start, Event), d.get(end, Event)
-    if (a.flags | b.flags) & _DISABLE_TIMING or a.time is None or b.time is None:
+    if (a.flags | b.flags) & DISABLE_TIMING or a.time is None or b.time is None:
         raise DriverError("INVALID_HANDLE", "not recorded, or without time")
     put_float(place, 1000 * (b.time - a.time))

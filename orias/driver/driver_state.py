@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from orias.driver.devices import Device, chosen
 from orias.driver.graph_memory import GraphMemory
 from orias.driver.host_memory import HostArena
+from orias.driver.interprocess import Opened
 from orias.driver.results import NAMES, DriverError
 from orias.driver.timeline import Timeline
 from orias.driver.virtual_memory import VirtualMemory
@@ -92,6 +93,8 @@ class Driver:
         self.current_pool = self.pool
         self.graph_memory: Final = GraphMemory()
         self.virtual: Final = VirtualMemory()
+        self.opened: Final = Opened()
+        """Memory of other processes."""
         self.sanitizer: Any = None
         """The checks of ``orias exec --tool`` (orias.driver.sanitizer), None without."""
         self.timeline: Final = Timeline.shared()

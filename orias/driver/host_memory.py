@@ -30,7 +30,9 @@ POOL: Final = 0x200000000000
 """Where device memory begins."""
 POOL_SIZE: Final = 1 << 42
 """Bytes of addresses for device memory."""
-_PAGE: Final = 4096
+PAGE: Final = 4096
+FILE_NAME: Final = "orias device memory"
+"""The name of the file that has what other processes share."""
 _GRAIN: Final = 512
 """The driver gives memory in multiples of this, and hardware notices no access up to there."""
 NO_RESERVE: Final = 0x4000
@@ -44,6 +46,9 @@ _FLAGS: Final = _PRIVATE | _ANONYMOUS | NO_RESERVE | 0x100000
 MAPPED: Final = "mapped"
 """The kind of memory that the program has put at an address itself."""
 _DONTNEED: Final = 4
+_REMOVE: Final = 9
+"""The same for pages of a file: MADV_REMOVE."""
+_CHUNK: Final = 1 << 20
 
 
 _made: list["HostArena"] = []
@@ -83,7 +88,9 @@ class Range(NamedTuple):
 class HostArena(Arena):
     """Memory of a device with `capacity` bytes; offsets in its array are addresses less ``base``."""
 
-    __slots__ = ("_freed", "_host", "_libc", "_passing", "capacity", "exact", "origins", "ranges", "used", "written")
+    __slots__ = (
+        "_file", "_freed", "_host", "_libc", "_passing", "_shared", "capacity", "exact", "origins", "ranges", "used", "written"
+    )  # fmt: skip
 
     def __init__(self, capacity: int) -> None:
         super().__init__(16, _FIRST)
@@ -111,6 +118,10 @@ class HostArena(Arena):
         """Spans of the host's memory that the present launch uses."""
         self._freed: list[Range] = []
         """Allocations that were given back, by first address."""
+        self._file = -1
+        """The file of the pages that other processes can have, each as far from its start as from ``POOL``; -1: none yet."""
+        self._shared: Final[set[int]] = set()
+        """Numbers of these pages."""
         self.written: Shadow | None = None
         """Follows what is written, where a tool asks for it."""
 
@@ -179,9 +190,11 @@ class HostArena(Arena):
             self.used -= known.size
             if known.kind in ("device", "managed", "host"):
                 insort(self._freed, known)
-            first, last = -(-address // _PAGE) * _PAGE, (address + known.size) // _PAGE * _PAGE
+            first, last = -(-address // PAGE) * PAGE, (address + known.size) // PAGE * PAGE
             if last > first:
-                self._libc.madvise(first, last - first, _DONTNEED)
+                # Only a whole allocation is shared; its first and last page may be others' too.
+                advice = _REMOVE if first // PAGE in self._shared else _DONTNEED
+                self._libc.madvise(first, last - first, advice)
         return True
 
     def register(self, address: int, size: int, kind: str = "host") -> None:
@@ -201,6 +214,27 @@ class HostArena(Arena):
         flags = _FIXED | (_SHARED if file >= 0 else _PRIVATE | _ANONYMOUS | NO_RESERVE)
         if self._libc.mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, file, offset) != address:
             raise OutOfMemory("the system maps no more memory")
+
+    def share(self, address: int, size: int) -> int:
+        """Moves the pages of an allocation to a file, for other processes; returns its descriptor.
+
+        The bytes that other allocations have on the first and the last page are shared, too.
+        """
+        if self._file < 0:
+            self._file = os.memfd_create(FILE_NAME)
+            os.ftruncate(self._file, POOL_SIZE)
+        pages = range(address // PAGE, -(-(address + size) // PAGE))
+        new = [p for p in pages if p not in self._shared]
+        if new:
+            # What is shared already is at the ends: the pages between are in no other allocation.
+            first, last = new[0] * PAGE, (new[-1] + 1) * PAGE
+            for start in range(first, last, _CHUNK):
+                part = self.data[start - self.base : min(start + _CHUNK, last) - self.base]
+                if part.any():
+                    os.pwrite(self._file, part.data, start - POOL)
+            self.map_file(first, last - first, self._file, first - POOL)
+            self._shared.update(new)
+        return self._file
 
     def find(self, address: int) -> Range | None:
         """The allocation that holds an address."""

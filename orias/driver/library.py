@@ -12,10 +12,19 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 DATA: Final = Path(__file__).parent / "data"
-_TYPES: Final = {"p": "uint64_t", "i": "int", "u": "unsigned", "b": "unsigned char", "h": "unsigned short"}
+_TYPES: Final = {
+    "p": "uint64_t",
+    "i": "int",
+    "u": "unsigned",
+    "b": "unsigned char",
+    "h": "unsigned short",
+    "H": "Handle",
+}
 _RUNTIME_TYPES: Final = _TYPES | {"f": "float", "D": "Dim3", "E": "Extent", "P": "Pitched"}
 _PARTS: Final = {"D": "xyz", "E": ("width", "height", "depth"), "P": ("pointer", "pitch", "width", "height")}
 """Members of structures that are given by value."""
+_IN_PLACE: Final = "H"
+"""Structures given by value that the handler gets the address of."""
 RUNTIMES: Final = ("12", "13")
 """Major versions of the runtime library."""
 _GIVING_BACK: Final = ("Free", "Destroy", "Unload", "Unregister", "Release")
@@ -81,6 +90,15 @@ def _at_end() -> str:
     return f"const unsigned char at_end[] = {{{', '.join(words)}}};"
 
 
+def _numbers(kinds: str) -> list[str]:
+    """The arguments as the numbers that the handler gets, in C."""
+    out = []
+    for i, kind in enumerate(kinds):
+        of = "&" if kind in _IN_PLACE else ""
+        out += [f"(int64_t){of}a{i}{part}" for part in ([f".{p}" for p in _PARTS[kind]] if kind in _PARTS else [""])]
+    return out
+
+
 def source() -> str:
     """The C text of the library."""
     out = [(DATA / "door.c").read_text(encoding="utf-8"), _at_end()]
@@ -89,7 +107,7 @@ def source() -> str:
             out.append(f"EXPORT int {f.symbol}(void) {{ return NOT_SUPPORTED; }}")
             continue
         declared = ", ".join(f"{_TYPES[kind]} a{i}" for i, kind in enumerate(f.arguments)) or "void"
-        values = ", ".join(f"(int64_t)a{i}" for i in range(len(f.arguments))) or "0"
+        values = ", ".join(_numbers(f.arguments)) or "0"
         out.append(
             f"EXPORT int {f.symbol}({declared}) {{ const int64_t v[] = {{{values}}}; return call({index}, v); }}"
         )
@@ -109,9 +127,7 @@ def runtime_source(major: str) -> str:
         returns = f.arguments.startswith("=")
         kinds = f.arguments.lstrip("=")
         declared = ", ".join(f"{_RUNTIME_TYPES[kind]} a{i}" for i, kind in enumerate(kinds)) or "void"
-        values = ["(int64_t)&out"] if returns else []
-        for i, kind in enumerate(kinds):
-            values += [f"(int64_t)a{i}.{part}" for part in _PARTS[kind]] if kind in _PARTS else [f"(int64_t)a{i}"]
+        values = [*(["(int64_t)&out"] if returns else []), *_numbers(kinds)]
         given = f"const int64_t v[] = {{{', '.join(values) or '0'}}};"
         if returns:
             body = f"uint64_t out = 0; {given} orias_call({index}, v); return out;"

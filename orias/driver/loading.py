@@ -12,6 +12,7 @@ from orias.cubin.fatbin import KIND_CUBIN, KIND_PTX, MAGIC, entries
 from orias.cubin.reader import Reader
 from orias.deferred import DeferredModule
 from orias.driver.driver_registry import get32, get64, put_string
+from orias.driver.linked_texts import linked
 from orias.driver.results import DriverError
 from orias.options import Options
 from orias.sim.checks.checker import has_warp_barriers
@@ -145,8 +146,10 @@ def _compile(
     key = (*texts, o.arch, o.opt_level, o.maxrregcount, o.lineinfo, o.debug)
     # A linker compiles every input for the device, so they need not have the same target.
     target = max(targets, key=lambda m: (int(m[1]), m[2]))[0]
-    same = [_TARGET.sub(target, t.rstrip(b"\0"), count=1) if len(texts) > 1 else t.rstrip(b"\0") for t in texts]
-    return [(f"<ptx {i}>", t) for i, t in enumerate(same)], o, key
+    plain = [t.rstrip(b"\0") for t in texts]
+    if len(plain) > 1:
+        plain = linked([_TARGET.sub(target, t, count=1) for t in plain])
+    return [(f"<ptx {i}>", t) for i, t in enumerate(plain)], o, key
 
 
 def _log(options: dict[int, int], buffer: int, text: str) -> None:

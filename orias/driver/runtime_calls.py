@@ -8,7 +8,7 @@ import ctypes
 import threading
 from typing import Final
 
-from orias.driver import calls_device, calls_memory, calls_stream
+from orias.driver import calls_device, calls_interprocess, calls_memory, calls_stream
 from orias.driver.driver_registry import HANDLERS, Handler, call, get32, put32, put64
 from orias.driver.driver_state import VERSION, Context, Driver
 from orias.driver.library import DATA
@@ -78,11 +78,16 @@ _DIRECT: Final = {
     "cudaEventDestroy": "cuEventDestroy_v2",
     "cudaEventElapsedTime": "cuEventElapsedTime",
     "cudaEventElapsedTime_v2": "cuEventElapsedTime_v2",
+    "cudaIpcGetMemHandle": "cuIpcGetMemHandle",
+    "cudaIpcOpenMemHandle": "cuIpcOpenMemHandle_v2",
+    "cudaIpcCloseMemHandle": "cuIpcCloseMemHandle",
+    "cudaIpcGetEventHandle": "cuIpcGetEventHandle",
+    "cudaIpcOpenEventHandle": "cuIpcOpenEventHandle",
     "cudaProfilerStart": "cuProfilerStart",
     "cudaProfilerStop": "cuProfilerStop",
 }
 """Functions of the runtime that take what the driver's take."""
-_MODULES: Final = (calls_device, calls_memory, calls_stream)
+_MODULES: Final = (calls_device, calls_interprocess, calls_memory, calls_stream)
 """They enter what the table above names."""
 INVALID_CONFIGURATION: Final = 9
 INVALID_SYMBOL: Final = 13

@@ -41,3 +41,7 @@ def test_triton(device: str) -> None:
 @pytest.mark.parametrize("device", devices())
 def test_triton_kernels(device: str) -> None:
     assert run("ORIAS_TRITON", HERE / "triton_program.py", device).splitlines()[-3:] == ["softmax", "product", "random"]
+
+
+def test_torch() -> None:
+    assert "right" in run("ORIAS_TORCH", ROOT / "examples" / "torch_softmax.py")

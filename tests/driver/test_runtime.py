@@ -45,6 +45,32 @@ def test_a_program_of_the_runtime(tmp_path, major):
     assert execute(["--", str(program), str(ptx)]).stdout == "right\n"
 
 
+def test_a_program_that_knows_where_its_runtime_is(tmp_path):
+    """As PyTorch, whose libraries name the folder of NVIDIA's: it comes before LD_LIBRARY_PATH."""
+    program, other, versions = tmp_path / "program", tmp_path / "libcudart.so.13", tmp_path / "versions"
+    versions.write_text("libcudart.so.13 { global: *; };\n")
+    count = "int cudaGetDeviceCount(int *count) { *count = 7; return 0; }\n"
+    options = ["-shared", "-fPIC", "-Wl,-soname,libcudart.so.13", f"-Wl,--version-script={versions}", "-x", "c", "-"]
+    subprocess.run(["cc", "-o", str(other), *options], input=count, text=True, check=True)
+    main = """#include <stdio.h>
+int cudaGetDeviceCount(int *);
+int main(void) { int n = 0; int r = cudaGetDeviceCount(&n); printf("%d %d\\n", r, n); return 0; }
+"""
+    link = ["-x", "c", "-", "-x", "none", str(other), "-Wl,--disable-new-dtags", f"-Wl,-rpath,{tmp_path}"]
+    subprocess.run(["cc", "-o", str(program), *link], input=main, text=True, check=True)
+    assert subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout == "0 7\n"
+    assert execute(["--", str(program)]).stdout == "0 1\n"
+
+
+def test_a_program_with_the_address_sanitizer(tmp_path):
+    program = tmp_path / "program"
+    command = ["cc", "-fsanitize=address", "-x", "c", "-o", str(program), "-"]
+    built = subprocess.run(command, input='#include <stdio.h>\nint main(void) { puts("right"); }\n', text=True)
+    if built.returncode:
+        pytest.skip("the compiler has no address sanitizer")
+    assert execute(["--", str(program)]).stdout == "right\n"
+
+
 def test_runtime_tables_agree():
     functions = library.runtime_functions()
     names = {n for f in functions for n in f.names}

@@ -10,6 +10,9 @@
 
 enum { INTERRUPTED = -1, NOT_BEGUN = -3, INVALID_VALUE = 1, DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
 
+typedef struct {
+    char bytes[64];
+} Handle;
 typedef void (*Callback)(int index, const int64_t *values, int *result);
 static volatile Callback callback;
 static int (*is_initialized)(void);

@@ -16,6 +16,9 @@ typedef struct {
     size_t pitch, width, height;
 } Pitched;
 typedef struct {
+    char bytes[64];
+} Handle;
+typedef struct {
     int x, y, z, w, kind;
 } Channel;
 

@@ -1,0 +1,110 @@
+"""PTX texts that the driver links."""
+
+import shutil
+from ctypes import byref, c_char_p, c_size_t, c_uint64, c_void_p
+
+import numpy as np
+import pytest
+
+from tests.driver.test_driver import allocate, context, cuda, launch  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the driver library needs a C compiler")
+HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
+FUNCTION = "(.param .b32 result) {name} (.param .b32 value)"
+CALL = """{
+    .param .b32 v, r;
+    st.param.b32 [v], %x;
+    call (r), $name, (v);
+    ld.param.b32 %x, [r];
+}
+"""
+PTX = 1
+
+
+def entry(name, body):
+    """A kernel that stores %x."""
+    return f""".visible .entry {name}(.param .u64 place)
+{{
+    .reg .b64 %a;
+    .reg .b32 %x;
+    ld.param.u64 %a, [place];
+    {body}
+    st.global.u32 [%a], %x;
+    ret;
+}}
+"""
+
+
+def defined(linkage, name, body):
+    """A function of %x."""
+    header = FUNCTION.format(name=name)
+    return f"""{linkage} .func {header}
+{{
+    .reg .b32 %x;
+    ld.param.b32 %x, [value];
+    {body}
+    st.param.b32 [result], %x;
+    ret;
+}}
+"""
+
+
+def called(name):
+    return CALL.replace("$name", name)
+
+
+def results(api, texts, kernels):
+    """What kernels of the linked texts store."""
+    link, image, size, module = c_void_p(), c_void_p(), c_size_t(), c_void_p()
+    api("cuLinkCreate_v2", 0, None, None, byref(link))
+    for text in texts:
+        data = text.encode() + b"\0"
+        api("cuLinkAddData_v2", link, PTX, data, c_size_t(len(data)), c_char_p(b""), 0, None, None)
+    api("cuLinkComplete", link, byref(image), byref(size))
+    api("cuModuleLoadData", byref(module), image)
+    api("cuLinkDestroy", link)
+    place = allocate(api, 4)
+    out = []
+    for name in kernels:
+        f, value = c_void_p(), np.zeros(1, np.uint32)
+        api("cuModuleGetFunction", byref(f), module, name.encode())
+        assert launch(api, f, 1, 1, [c_uint64(place.value)]) == 0
+        api("cuMemcpyDtoH_v2", c_void_p(value.ctypes.data), place, c_size_t(4))
+        out.append(int(value[0]))
+    return out
+
+
+@pytest.mark.parametrize("linkage", [".visible", ".weak"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_function_of_another_text(context, linkage, first):  # noqa: F811
+    texts = [
+        HEAD + ".extern .func " + FUNCTION.format(name="f") + "\n;\n" + entry("k", "mov.u32 %x, 3;" + called("f")),
+        HEAD + defined(linkage, "f", "mul.lo.u32 %x, %x, 5;"),
+    ]
+    assert results(context, texts[::-1] if first else texts, ["k"]) == [15]
+
+
+def test_variables_without_linkage_are_of_their_text(context):  # noqa: F811
+    texts = [
+        HEAD + ".global .u32 v = 3;\n" + entry("a", "ld.global.u32 %x, [v];"),
+        HEAD + ".global .b8 v[6] = {7, 1, 0, 0};\n" + entry("b", "ld.global.u8 %x, [v+1];"),
+        # One that is the same, but another variable.
+        HEAD + ".global .u32 v = 3;\n" + entry("c", "mov.u32 %x, 9; st.global.u32 [v], %x;"),
+    ]
+    assert results(context, texts, ["c", "a", "b"]) == [9, 3, 1]
+
+
+def test_functions_without_linkage_are_of_their_text(context):  # noqa: F811
+    texts = [
+        HEAD + defined("", "f", f"add.u32 %x, %x, {i};") + entry(f"k{i}", "mov.u32 %x, 10;" + called("f"))
+        for i in (1, 2)
+    ]
+    assert results(context, texts, ["k1", "k2"]) == [11, 12]
+
+
+def test_a_variable_of_another_text(context):  # noqa: F811
+    texts = [
+        HEAD + ".extern .global .u32 v;\n" + entry("k", "ld.global.u32 %x, [v];"),
+        HEAD + ".visible .global .u32 v = 21;\n",
+    ]
+    assert results(context, texts, ["k"]) == [21]
