@@ -224,7 +224,8 @@ class Compiler:
             self.diagnostics.extend(limit_notes(module, self.options, self.target))
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))
-        found = check(module, self.target, self.options.compile_only, self.options.extensible)
+        o = self.options
+        found = check(module, self.target, o.compile_only, o.extensible, o.debug)
         if not self.options.uniform_registers:
             found += uniform_needs(module)
         self.diagnostics.extend(found)

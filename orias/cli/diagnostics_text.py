@@ -12,6 +12,7 @@ _ALONE = (
     "Unknown function",
     "Output file",
     "Unresolved extern function",
+    "Cannot take address of function",
     "Unresolved extern variable",
     "File uses too much global constant data",
     " 32-Bit compilation is no longer supported",
@@ -19,7 +20,7 @@ _ALONE = (
     "Internal error: symbol already assigned",
     "Pragma 'enable_smem_spilling' is not allowed for",
 )
-_ALONE_ENDS = ("' not supported", "used in function_name attribute.")
+_ALONE_ENDS = ("' not supported", "used in function_name attribute.", "' requires ABI", "' is recursive")
 """Beginnings and ends of final messages after which ptxas does not print ABORTED (measured on 13.0.88)."""
 
 

@@ -1,5 +1,6 @@
 """Checks of whole modules, which depend on the target or on all functions together."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from orias.diag import Diagnostic
@@ -33,10 +34,12 @@ _WHOLE_ADDRESSES: Final = frozenset(
 """Instructions of generic and global memory whose address registers ptxas 13.0.88 checks; ``mbarrier.*`` too."""
 
 
-def check(module: Module, target: Target, compile_only: bool = False, extensible: bool = False) -> list[Diagnostic]:
+def check(
+    module: Module, target: Target, compile_only: bool = False, extensible: bool = False, debug: bool = False
+) -> list[Diagnostic]:
     """The diagnostics of a whole module for ``target``; errors end the compilation.
 
-    ``compile_only`` (ptxas -c), ``extensible`` (-ewp): extern functions and variables may be undefined.
+    ``compile_only`` (ptxas -c), ``extensible`` (-ewp): extern functions and variables may be undefined.  ``debug``: -g.
     """
     found: list[Diagnostic] = []
     why = refusal(module.target, target.name)
@@ -53,11 +56,12 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
     if not compile_only and _has_unified(module):
         found.append(Diagnostic("error", "Feature 'unified Functions' requires command line option '--compile-only'."))
         return found
-    _unresolved(module, compile_only or extensible, found)
+    without_abi = _without_abi(module, compile_only, debug, found)
+    if not extensible or compile_only or _addresses_known(module, found):
+        _unresolved(module, compile_only or extensible, found)
     _registers_of_arguments(module, found)
-    _narrow_arguments(module, compile_only, found)
-    if extensible and not compile_only:
-        _addresses_known(module, found)
+    if not without_abi:
+        _narrow_arguments(module, compile_only, found)
     const = 0
     for var in module.variables:
         if var.space == "const" and var.linkage != "extern":
@@ -73,6 +77,48 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
             Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
         )
     return found
+
+
+def _without_abi(module: Module, compile_only: bool, debug: bool, found: list[Diagnostic]) -> bool:
+    """Whether a function has several results, for which ptxas gives up the ABI; reports it, and what then cannot be."""
+    several = next((f for f in module.functions if len(f.rets) > 1), None)
+    calls = [i for f in module.functions for i in f.body or () if isinstance(i, Instr) and i.sig.name == "call"]
+    if several is None and all(len(i.rets or ()) < 2 for i in calls):
+        return False
+    if debug:
+        found.append(Diagnostic("error", "Function with multiple return values is not allowed with ABI"))
+        return True
+    who = f"Function '{several.name}'" if several is not None else "Function call"
+    found.append(Diagnostic("warning", f"{who} with multiple return values found, disabling ABI"))
+    defined = {f.name for f in module.functions if f.body is not None} | {alias for alias, _ in module.aliases}
+    if compile_only:
+        found.append(Diagnostic("fatal", "'Compile only(-c)' requires ABI"))
+    elif any(i.ops[0].func is None or i.ops[0].func.name not in defined for i in calls):
+        found.append(Diagnostic("fatal", "'Indirect Functions or Extern Functions' requires ABI"))
+    elif recursive := _recursive(module):
+        found.append(Diagnostic("fatal", f"Function '{recursive}' is recursive"))
+    return True
+
+
+def _recursive(module: Module) -> str:
+    """The first function found that kernels reach and that calls itself by name, directly or not; empty if there is none."""
+    callees = {f.name: [c.name for c in _callees(f)] for f in module.functions if f.body is not None}
+    done: set[str] = set()
+    for start in (f.name for f in module.functions if f.entry and f.body is not None):
+        active, path = {start}, [(start, iter(callees[start]))]
+        while path:
+            caller, rest = path[-1]
+            callee = next((c for c in rest if c in callees and c not in done), "")
+            if callee in active:
+                return callee
+            if callee:
+                active.add(callee)
+                path.append((callee, iter(callees[callee])))
+                continue
+            path.pop()
+            active.discard(caller)
+            done.add(caller)
+    return ""
 
 
 _NARROW: Final = frozenset(("u8", "s8", "u16", "s16", "pred"))
@@ -102,7 +148,7 @@ def _narrow_arguments(module: Module, compile_only: bool, found: list[Diagnostic
 
 
 def _has_narrow(variables: list[Var]) -> bool:
-    return any(v.type in _NARROW and not v.dims for v in variables)
+    return any(v.type in _NARROW and not v.dims and v.vec == 1 for v in variables)
 
 
 def _callees(caller: Function) -> list[Function]:
@@ -291,12 +337,18 @@ def _variables_resolved(module: Module, found: list[Diagnostic]) -> bool:
     return True
 
 
-def _addresses_known(module: Module, found: list[Diagnostic]) -> None:
-    """Reports the first address of a function that a linker adds: calls through pointers expect offsets in the kernel."""
+def _in_data(variables: Iterable[Var]) -> Iterator[Function]:
+    """The functions whose addresses initial values hold."""
+    for var in variables:
+        for _, value in var.init or ():
+            if isinstance(value, SymInit) and isinstance(value.target, Function):
+                yield value.target
+
+
+def _addresses_known(module: Module, found: list[Diagnostic]) -> bool:
+    """Reports the first address of a function that a linker adds, if any: calls through pointers expect offsets in the kernel."""
     defined = {f.name for f in module.functions if f.body is not None} | {alias for alias, _ in module.aliases}
-    used: list[Function] = []
-    for var in module.variables:
-        used += [v.target for _, v in var.init or () if isinstance(v, SymInit) and isinstance(v.target, Function)]
+    used = list(_in_data(module.variables))
     for function in module.functions:
         for statement in function.body or ():
             if isinstance(statement, Instr) and statement.sig.name != "call":
@@ -305,7 +357,8 @@ def _addresses_known(module: Module, found: list[Diagnostic]) -> None:
         if function.name not in defined:
             text = f"Cannot take address of function '{function.name}' in extensible whole program compilation."
             found.append(Diagnostic("fatal", text))
-            return
+            return False
+    return True
 
 
 def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
@@ -313,35 +366,38 @@ def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
     if not linked and not _variables_resolved(module, found):
         return
     aliased = {alias for alias, _ in module.aliases}
-    missing_functions = {
-        f.name
-        for f in module.functions
-        if f.body is None
-        and f.name not in driver.DECLARABLE
-        and f.name not in aliased
-        and not f.name.startswith(driver.PREFIX)
-        and not (linked and f.linkage == "extern")
-    }
-    if not missing_functions:
+    declared = [f for f in module.functions if f.body is None and f.name not in aliased]
+    of_driver = {f.name for f in declared if f.name in driver.DECLARABLE or f.name.startswith(driver.PREFIX)}
+    missing = {f.name for f in declared if not (linked and f.linkage == "extern")} - of_driver
+    if not missing and not of_driver:
         return
     wanted = [target for _, target in module.aliases]
     if not linked:
         wanted.extend([f.name for f in module.functions if f.linkage != "extern"])
     for name in wanted:
-        if name in missing_functions:
+        if name in missing:
             found.append(Diagnostic("fatal", f"Unresolved extern function '{name}'"))
             return
+    found.extend(_first_use(module, missing, of_driver))
+
+
+def _first_use(module: Module, missing: set[str], of_driver: set[str]) -> list[Diagnostic]:
+    """Reports the first call of a missing function, or address of one or of the driver's, in code and then in initial values."""
+    variables = dict.fromkeys(module.variables)
     for function in module.functions:
         for statement in function.body or ():
             if not isinstance(statement, Instr):
                 continue
-            for op in statement.ops:
-                callee = op.func
-                if callee is None or callee.name not in missing_functions:
-                    continue
-                if statement.sig.name == "call":
-                    message = f"Unresolved extern function '{callee.name}'"
-                else:
-                    message = f"Cannot take address of function '{callee.name}' "
-                found.append(Diagnostic("fatal", message))
-                return
+            called = statement.sig.name == "call"
+            variables.update((op.var, None) for op in statement.ops if op.var is not None)
+            for name in [op.func.name for op in statement.ops if op.func is not None]:
+                if called and name in missing:
+                    return [Diagnostic("fatal", f"Unresolved extern function '{name}'")]
+                if not called and (name in missing or name in of_driver):
+                    return [_not_addressable(name)]
+    pointed = (f.name for f in _in_data(variables))
+    return [_not_addressable(name) for name in pointed if name in missing or name in of_driver][:1]
+
+
+def _not_addressable(name: str) -> Diagnostic:
+    return Diagnostic("fatal", f"Cannot take address of function '{name}' ")

@@ -54,7 +54,9 @@ def _expand_call(fn: Func, inst: Inst, info: CallInfo, own_sections: bool, out: 
         target = inst.src[-1]
         implicit = inst.src[:-1]
         if not in_file(target, K_R) or not is_vreg(target):
-            raise Unsupported("call of an address that is not in a register pair", inst.loc)
+            given = target  # a constant: the null address of code that is not reached
+            target = fn.new_vreg(K_R, 2)
+            _copy(fn, target, given, inst.loc, out)
     if absolute and not linked:
         _absolute_return(fn, inst.loc, out)
     else:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import orias
+from orias.ptx.module_checks import check
 from orias.ptx.parser import parse
+from orias.target.profile import target
 from tests.nvtools import tool
 from tests.ptx.test_agreement import messages_of
 from tests.rotation import rotating
@@ -108,3 +110,23 @@ def test_scopes_that_cannot_be_aliased(scope: str) -> None:
     with pytest.raises(orias.CompileError) as error:
         orias.compile(f"{HEAD}.{scope} .func f {body}\n.func g;\n.alias g, f;\n.entry k() {{ ret; }}\n", arch="sm_90")
     assert f"Function 'f' with .{scope} scope cannot be aliased" in str(error.value)
+
+
+def test_several_results_are_no_objects_and_not_for_debuggers() -> None:
+    function = ".func (.reg .u32 r, .reg .u32 q) f(.reg .u32 p){ mov.u32 r, p; mov.u32 q, 1; ret; }"
+    module = parse(HEAD + function, "F")
+    sm_90 = target("sm_90")
+    said = "Function 'f' with multiple return values found, disabling ABI"
+    assert [d.message for d in check(module, sm_90)] == [said]
+    assert [d.message for d in check(module, sm_90, compile_only=True)] == [said, "'Compile only(-c)' requires ABI"]
+    refused = [d.message for d in check(module, sm_90, debug=True) if d.severity == "error"]
+    assert refused == ["Function with multiple return values is not allowed with ABI"]
+
+
+@pytest.mark.parametrize("compile_only", [False, True])
+def test_addresses_of_functions_of_the_driver(compile_only: bool) -> None:
+    declared = ".extern .func free(.param .b64 p);\n.extern .func own(.param .b64 p);\n"
+    module = parse(HEAD + declared + ".visible .global .u64 table[2] = {own, free};", "F")
+    refused = "free" if compile_only else "own"
+    found = check(module, target("sm_90"), compile_only)
+    assert [d.message for d in found] == [f"Cannot take address of function '{refused}' "]

@@ -108,7 +108,7 @@ class ModuleLower:
             self.program.kernels.sort(key=lambda k: declared.index(k.ptx.name))
         self._variables()
         if self.options.relocatable:
-            used = {e.name for e in self.program.externs} | {alias for alias, _ in self.ast.aliases}
+            used = {callee for k in self.program.kernels for _, callee in k.edges} | {a for a, _ in self.ast.aliases}
             for f in self.ast.functions:
                 if not f.entry and (f.name in used if f.body is None else f.linkage in ("visible", "weak")):
                     self.program.prototypes.append((f.name, data_layout.prototype(f)))
@@ -141,7 +141,9 @@ class ModuleLower:
             raise Unsupported(f"File uses too much global constant data ({hex(top)} bytes, {hex(limit)} max)")
 
     def _variables(self) -> None:
-        kept = [v for v in self._module_vars() if v.space in ("global", "const") and v.linkage not in ("", "extern")]
+        # What a linker reads names the functions of its initial values, whether or not code reads it.
+        left = ("extern",) if self.options.linked else ("", "extern")
+        kept = [v for v in self._module_vars() if v.space in ("global", "const") and v.linkage not in left]
         todo = [*self._used, *kept]
         while todo:
             v = todo.pop()

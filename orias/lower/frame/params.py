@@ -203,7 +203,7 @@ def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
             ctx.write_key(_word(ctx, var, offset // 4 + k), ctx.word(value, k) if bits > 32 else value, 1)
         return
     key = _word(ctx, var, offset // 4)
-    if var.size * 8 == bits:
+    if offset == 0 and var.size * 8 == bits:
         ctx.write_key(key, value, 1)
         return
     _put(ctx, key, insert_selector(at, bits), value)

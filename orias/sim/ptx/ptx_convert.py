@@ -113,6 +113,17 @@ def _from_integer(s: PtxSite, d: str, t: str) -> Exec:
     return run
 
 
+def _widened(s: PtxSite) -> Exec:
+    """bf16 to f32: the same bits, as compilers shift them; the manual names no NaN."""
+    g, put = s.src(s.ops[1], "bf16"), s.dst(s.ops[0], "f32")
+
+    def run(m: Machine, a: Active) -> None:
+        v = g(m, a).astype(U32) << np.uint32(16)
+        put(m, a, sf.finish32(v.view(of.F32), False, False) if ptx(m).choice.other else v)
+
+    return run
+
+
 def _between_floats(s: PtxSite, d: str, t: str) -> Exec:
     rnd = s.mods.get("rnd", "rn")
     plain, flushed, put = _value(s, t, False), _value(s, t, s.has("ftz")), s.dst(s.ops[0], d)
@@ -123,9 +134,12 @@ def _between_floats(s: PtxSite, d: str, t: str) -> Exec:
         mode = _INTEGRAL[rnd]
         return lambda m, a: put(m, a, _finish(s, d, of.round_integral(g(m, a), mode), sf.RN))
     mode = MODES[rnd]
-    if d == t and not (s.has("sat") or s.has("ftz")):
+    exact = not (s.has("sat") or s.has("ftz"))
+    if d == t and exact:
         same = s.src(s.ops[1], t)
         return lambda m, a: put(m, a, same(m, a))
+    if (d, t) == ("f32", "bf16") and exact:
+        return _widened(s)
     return lambda m, a: put(m, a, _finish(s, d, g(m, a), mode))
 
 
