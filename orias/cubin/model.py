@@ -9,7 +9,7 @@ module determines (shared variables, functions of the same section) and writes t
 In a relocatable module (option ``-c``) it writes all of them.
 """
 
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 LOCAL: Final = 0
 GLOBAL: Final = 1
@@ -17,6 +17,9 @@ WEAK: Final = 2
 """Symbol bindings, with their ELF values."""
 
 NO_CTA: Final[tuple[int, int, int]] = (0, 0, 0)
+
+UnifiedId: TypeAlias = tuple[int, int]
+"""The two numbers by which a linker knows a unified function or variable, ``.attribute(.unified(a, b))``."""
 
 
 @final
@@ -98,7 +101,7 @@ class Variable:
         self.offset: int = -1
         self.managed: bool = False
         self.common: bool = False
-        self.unified: bool = False
+        self.unified: UnifiedId | None = None
 
 
 @final
@@ -204,8 +207,8 @@ class KernelCode:
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
-        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
-        "tools_patch", "unused_load_bytes", "wmma_used",
+        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
+        "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
     def __init__(self, name: str, code: bytes, is_entry: bool = True) -> None:
@@ -324,6 +327,9 @@ class KernelCode:
         """Relocations in the code that the writer has applied and keeps (:attr:`CubinModule.preserve_relocs`)."""
         self.slot_uses: list[tuple[int, int, bool]] = []
         """(offset, byte in constant bank 4, whether it is the operand of a load) of each instruction that reads that bank."""
+        self.unified: UnifiedId | None = None
+        self.stub_of: str = ""
+        """The unified function that this code jumps to, if it is the stub of one."""
         self.tools_patch: bool = False
         """A function that tools put into other code."""
         self.reg_reconfig: bool = False

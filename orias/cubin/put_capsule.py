@@ -200,6 +200,8 @@ def _refuse(w: Work) -> None:
         raise NoCapsule("the module has no code")
     if any(_has_constants(c) for c in w.codes):
         raise NoCapsule("the Mercury form of constants of the compiler is not known")
+    if w.uft_entries is not None or w.udt is not None:
+        raise NoCapsule("the Mercury form of unified functions and variables is not known")
 
 
 def _pointer_bytes(code: Code) -> int:

@@ -13,6 +13,7 @@ from orias.cubin.model import (
     SourceFile,
     SubFunction,
 )
+from orias.cubin.unified import stub
 from orias.cubin.variable_layout import align_up, global_bytes
 from orias.cubin.writer import write
 from orias.diag import Unsupported
@@ -121,9 +122,13 @@ def make_cubin(
     Raises CubinError if a limit of the format is exceeded.
     """
     result = CompileResult(target.name, b"")
+    stubs: dict[str, KernelCode] = {}
     for part in parts:
         out.kernels.append(part.code)
         out.calls.extend(part.calls)
+        if part.code.unified is not None:
+            stubs[part.code.name] = stub(part.code, target.number("call_relocation"), options.opt_level > 0)
+            out.calls.append(CallEdge(stubs[part.code.name].name, part.code.name))
         out.paced |= part.paced
         out.isa_class = max(out.isa_class, part.isa_class)
         out.tensor_map = max(out.tensor_map, part.tensor_map)
@@ -135,6 +140,8 @@ def make_cubin(
         _name_surfaces(list(reversed(out.kernels)) if out.relocatable else out.kernels)
     if out.lineinfo:
         out.sections = _text_sections(module, program, texts, out, options, target)
+    if stubs:
+        out.kernels = [code for k in out.kernels for code in (k, stubs.get(k.name)) if code is not None]
     if not options.own_sections:
         for v in program.variables:
             place_functions(v, parts)
