@@ -328,7 +328,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if out.errors:
         out.aborted()
         return FAILURE
-    refused = _refused_code(cubin, s, sources)
+    refused = _refused_code(s, sources)
     if refused:
         out.say("fatal", refused)
         return FAILURE
@@ -420,11 +420,8 @@ def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool
     return True
 
 
-def _refused_code(cubin: "Cubin", s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
+def _refused_code(s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
     """Why code is not written that an option would change, "" if it would not."""
-    functions = [*cubin.kernels.values(), *cubin.functions.values()]
-    if s.stack_protector and any(k.stack for k in functions):
-        return "Option '--device-stack-protector' is not supported by Orias for functions with a stack frame"
     if s.raw_textures:
         from orias.cli.input_messages import uses_textures
 

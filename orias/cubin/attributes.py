@@ -146,6 +146,7 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _externs(k, symbols)
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
+    out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
     out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)
@@ -198,6 +199,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _externs(k, symbols)
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
+    out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)
     out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)
     if k.reg_reconfig:

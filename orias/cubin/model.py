@@ -207,7 +207,7 @@ class KernelCode:
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
-        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
+        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
         "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
@@ -303,6 +303,8 @@ class KernelCode:
         """For each of ``coop_offsets``: -1 for a constant full mask, else the register of the mask."""
         self.int_warp_wide: list[int] = []
         """Offsets of warp-wide instructions that the compiler inserted (aggregated atomics)."""
+        self.stack_traps: list[int] = []
+        """Offsets of the traps that say that the frame was overwritten."""
         self.syscall_offsets: list[int] = []
         """Offsets of calls to driver functions (vprintf, malloc, free, __assertfail ...)."""
         self.externs: list[str] = []

@@ -55,6 +55,8 @@ FACTS = {
     "regalloc/allocation_check.py:_SLOT": "codes of the checker",
     "regalloc/allocation_check.py:_SP": "codes of the checker",
     "regalloc/allocation_check.py:_UNDEF": "codes of the checker",
+    "regalloc/stack_guard.py:_BYTES": "size of a guard, as in ptxas",
+    "regalloc/stack_guard.py:_WORD": "bytes of a word",
     "regalloc/coalesce.py:_ANY_SPAN": "registers of the largest file",
     "regalloc/coalesce.py:_FAR": "more than any point",
     "regalloc/coalesce.py:_LONG_ALIGN": "alignment of the encoding",
