@@ -446,9 +446,11 @@ def _in_file_order(cubin: "Cubin") -> "list[KernelInfo]":
 
 def _copies_in(k: "KernelInfo", cubin: "Cubin") -> "list[tuple[str, KernelInfo]]":
     """Names and facts of the functions that were copied after a kernel, by name as in ptxas."""
+    from orias.ptx.input_scopes import written
+
     prefix = f"${k.name}$"
-    found = {name[len(prefix) :]: f for name, f in cubin.functions.items() if name.startswith(prefix)}
-    return sorted(found.items(), key=lambda pair: pair[0])
+    found = [(written(name[len(prefix) :]), f) for name, f in cubin.functions.items() if name.startswith(prefix)]
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _usage_warnings(cubin: "Cubin", s: Settings, out: Messages) -> None:

@@ -148,13 +148,15 @@ class SubFunction:
     its call frame information.  ``alias``: only another name for the function at the same offset.
     """
 
-    __slots__ = ("alias", "binding", "frame", "frame_size", "helper", "name", "offset", "size")
+    __slots__ = ("alias", "binding", "frame", "frame_size", "helper", "name", "offset", "size", "written")
 
     def __init__(self, name: str, offset: int, size: int, helper: bool = False) -> None:
         self.name: str = name
         self.offset: int = offset
         self.size: int = size
         self.helper: bool = helper
+        self.written: str = name
+        """The name in the file, which several may have."""
         self.alias: bool = False
         self.binding: int = LOCAL
         self.frame_size: int = 0

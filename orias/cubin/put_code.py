@@ -111,7 +111,8 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
             symbol = OutSymbol(v.name, elf.STB_LOCAL, elf.STT_OBJECT, INTERNAL, code.shared, v.offset, v.size)
             code.inner[v.name] = w.b.add_symbol(symbol)
     for sub in k.subs:
-        w.define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size))
+        symbol = OutSymbol(sub.written, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size)
+        w.symbols[sub.name] = w.b.add_symbol(symbol)
     for p in k.params:
         if p.symbol and p.symbol not in w.symbols:
             w.define(OutSymbol(p.symbol, elf.STB_LOCAL, REFERENCE_TYPES[p.space], 0, code.text))

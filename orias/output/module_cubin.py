@@ -30,6 +30,7 @@ from orias.output.line_rows import line_rows, names_section
 from orias.output.result import CompileResult, KernelInfo, KernelPart
 from orias.output.stack_sizes import unknown_stacks
 from orias.ptx.ast import Function, Instr, Loc, Module
+from orias.ptx.input_scopes import written
 from orias.target import features
 from orias.target.profile import Target
 from orias.version import VERSION
@@ -97,6 +98,7 @@ def _name_copies(code: KernelCode, module: Module, extensible: bool) -> None:
     places = {code.name: 0} if not code.is_entry else {}
     for sub in code.subs:
         name = sub.name.removeprefix(prefix)
+        sub.written = written(sub.name)
         sub.binding = WEAK if sub.helper else linkage.get(name, LOCAL)
         if extensible and sub.binding == WEAK:
             sub.binding = LOCAL

@@ -4,6 +4,7 @@ from typing import Final
 
 from orias.diag import Diagnostic
 from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, Pragma, SymInit, Var
+from orias.ptx.input_scopes import written
 from orias.ptx.launch_warnings import launch_warnings, reached
 from orias.ptx.pragmas import ABI_REGISTERS
 from orias.ptx.replaced_text import replaced_text_errors
@@ -329,7 +330,7 @@ def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
         wanted.extend([f.name for f in module.functions if f.linkage != "extern"])
     for name in wanted:
         if name in missing_functions:
-            found.append(Diagnostic("fatal", f"Unresolved extern function '{name}'"))
+            found.append(Diagnostic("fatal", f"Unresolved extern function '{written(name)}'"))
             return
     for function in module.functions:
         for statement in function.body or ():
@@ -340,7 +341,7 @@ def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
                 if callee is None or callee.name not in missing_functions:
                     continue
                 if statement.sig.name == "call":
-                    message = f"Unresolved extern function '{callee.name}'"
+                    message = f"Unresolved extern function '{written(callee.name)}'"
                 else:
                     message = f"Cannot take address of function '{callee.name}' "
                 found.append(Diagnostic("fatal", message))
