@@ -139,6 +139,17 @@ def test_saved_registers_are_above_the_guard(tmp_path: Path) -> None:
             image.launch("k", 1, 1, [np.array([16, 0, 0, 0], np.uint32)])
 
 
+@pytest.mark.parametrize("program", ["orias", "ptxas"])
+def test_blocks_of_alloca(program: str, tmp_path: Path) -> None:
+    """The guard lies above what alloca allots."""
+    for arch in ("sm_80", "sm_90", "sm_100a"):
+        image = sim.load(compiled(tmp_path, program, arch, FRAMES["alloca"] + KERNEL, "-c", *OPTION))
+        for place in (0, 2, 15):
+            image.launch("k", 1, 1, [np.array([place, 0, 0, 0], np.uint32)])
+        with pytest.raises(Trap):
+            image.launch("k", 1, 1, [np.array([16, 0, 0, 0], np.uint32)])
+
+
 def test_from_python() -> None:
     text = f".version 8.8\n.target sm_80\n.address_size 64\n{FRAMES['array']}"
     assert guards(orias.compile(text, arch="sm_80", compile_only=True, stack_guard=16).data)[1] == 1
