@@ -27,11 +27,12 @@ _REFUSED = "Option '--{}' is not supported by Orias"
 class Settings:
     """Compile options, and messages about the command line.
 
-    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``raw_textures``: it is refused if
-    the module has textures.  ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text)
-    to print at once; ``late``: warnings to print after the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to standard error or added to
-    ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before the compile and the process
-    number that it shows (0: its own).
+    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``raw_textures``: it is
+    refused if the module has textures. ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one;
+    ``messages``: (severity, text) to print at once; ``late``: warnings to print after the input has passed the front
+    end. ``statistics``: parts of ``--compiler-stats``, to standard error or added to ``statistics_file``; ``trace``:
+    the file of ``--fdevice-time-trace``, with the event before the compile and the process number that it shows (0: its
+    own).
     """
 
     __slots__ = (

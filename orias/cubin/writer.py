@@ -190,7 +190,7 @@ def _callees_first(roots: list[KernelCode], edges: list[CallEdge], pointed: dict
             seen.add(k.name)
             todo.append((k, True))
             calls = sorted((r.offset, r.symbol) for r in k.relocs if (k.name, r.symbol) in called)
-            last = pointed.get(k.name, [])
+            last = dict.fromkeys(pointed.get(k.name, ()))
             names = [*(symbol for _, symbol in calls if symbol not in last), *last]
             names = list(dict.fromkeys(symbol for symbol in names if symbol in named))
             names.sort(key=_is_compilers)

@@ -139,6 +139,17 @@ def test_objects_run(ours: bool, tmp_path: Path) -> None:
     assert ran(compiled(text, "sm_90", ours, tmp_path / "k.o").read_bytes()) == WANT
 
 
+@pytest.mark.parametrize(
+    "attribute", [".unified", ".unified()", ".unified(1)", ".unified(1, 2, 3)", ".unified(1, 2), .unified(3, 4)"]
+)
+def test_two_numbers(attribute: str, tmp_path: Path) -> None:
+    """The attribute of a function: as ptxas, which takes no other number of numbers, nor two attributes."""
+    text = HEAD.format(version="9.0", arch="sm_90") + f".visible .func .attribute({attribute}) f() {{ ret; }}\n"
+    assert isinstance(judged(text, "sm_90", "c", tmp_path), str)
+    with pytest.raises(orias.CompileError, match="syntax error"):
+        orias.compile(text, arch="sm_90", compile_only=True)
+
+
 def test_listings_do_not_patch_them() -> None:
     text = HEAD.format(version="9.0", arch="sm_90") + PROGRAMS["unified_alone"]["ptx"]
     with pytest.raises(CubinError, match="unified"):
