@@ -67,7 +67,8 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
     found.extend(launch_warnings(module, target, compile_only))
     check_debug(module, found)
     _tensor_groups(module, found)
-    _shared_data(module, target, found)
+    if not compile_only:
+        _shared_data(module, target, found)
     limit = target.number("constant_limit")
     if const > limit:
         found.append(
@@ -224,7 +225,7 @@ def _tensor_groups(module: Module, found: list[Diagnostic]) -> None:
 
 
 def _shared_data(module: Module, target: Target, found: list[Diagnostic]) -> None:
-    """Reports entries whose shared variables, with those of the functions they call, exceed the target's limit."""
+    """Reports entries whose shared variables, with those of the functions they call, exceed the target's limit; objects leave that to a linker."""
     everything = [v for v in module.variables if v.space == "shared"]
     for function in module.functions:
         everything.extend([v for v in function.variables if v.space == "shared"])
@@ -254,12 +255,14 @@ def _placed(variables: list[Var]) -> int:
 
 
 def _reached(entry: Function) -> list[Var]:
-    """The shared variables that an entry and the functions that it names refer to."""
+    """The shared variables that an entry and the functions that it names refer to, then those that they only declare."""
     variables: dict[int, Var] = {}
+    declared: list[Var] = []
     functions = [entry]
     seen = {entry.name}
     while functions:
         function = functions.pop()
+        declared += [v for v in function.variables if v.space == "shared"]
         work: list[Operand] = []
         for statement in function.body or ():
             if isinstance(statement, Instr):
@@ -275,7 +278,7 @@ def _reached(entry: Function) -> list[Var]:
             if callee is not None and callee.name not in seen:
                 seen.add(callee.name)
                 functions.append(callee)
-    return list(variables.values())
+    return [*variables.values(), *(v for v in declared if id(v) not in variables)]
 
 
 def _variables_resolved(module: Module, found: list[Diagnostic]) -> bool:
