@@ -115,9 +115,9 @@ class StepMaker:
             out = _Shape(step.FP64, m.one("hold.fp64"))
             out.raw = "raw.fp64"
             return out
-        for known, unit, key in (
-            (HALF, step.HALF, "hold.half"), (HALF_CMP, step.HALF_CMP, "hold.halfcmp"), (UNIFORM, step.UNIFORM, "hold.uniform"),
-        ):  # fmt: skip
+        if pipe == UNIFORM:
+            return _Shape(step.UNIFORM, self._latency.interval(op))
+        for known, unit, key in ((HALF, step.HALF, "hold.half"), (HALF_CMP, step.HALF_CMP, "hold.halfcmp")):
             if pipe == known:
                 return _Shape(unit, m.one(key))
         return _Shape(step.NO_UNIT, 0)
