@@ -41,6 +41,7 @@ class CompileOptions(TypedDict, total=False):
     split_compile: int
     jobserver: bool
     stack_check: bool
+    stack_guard: int
     annotate: bool
     def_load_cache: str
     def_store_cache: str

@@ -26,8 +26,9 @@ from orias.pipeline.functions import Trace
 from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
 from orias.ptx.double_warnings import double_uses
+from orias.ptx.input_scopes import has_equal_symbols
 from orias.ptx.module_checks import check, check_debug
-from orias.ptx.module_inputs import check_heads, merge, restrict
+from orias.ptx.module_inputs import check_heads, input_lines, merge, restrict
 from orias.ptx.parser import parse
 from orias.ptx.targets import newest_of
 from orias.ptx.uniform_needs import uniform_needs
@@ -102,12 +103,12 @@ class Compiler:
         start = time.perf_counter()
         check_heads(sources, newest_of(self.options.release))
         source = merge(sources, self.options.arch)
-        module = self._front_end(source)
+        module = self._front_end(source, input_lines(sources))
         start = self._clock("front end", start)
         o = self.options
         drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
-        shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs, drops)
-        program = lower_module(module, self.target, LowerOptions(*shape))
+        shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs)
+        program = lower_module(module, self.target, LowerOptions(*shape, drops, o.stack_guard))
         self._clock("lower", start)
         return module, program, source[1]
 
@@ -208,9 +209,9 @@ class Compiler:
         self.peak = peak
         return now
 
-    def _front_end(self, source: tuple[str, str | bytes]) -> Module:
+    def _front_end(self, source: tuple[str, str | bytes], inputs: list[int]) -> Module:
         name, text = source
-        module = parse(text, name, newest_of(self.options.release))
+        module = parse(text, name, newest_of(self.options.release), inputs)
         self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
         if "debug" in module.target_options:
@@ -235,6 +236,8 @@ class Compiler:
             from orias.output.debug_records import missing_sections
 
             self.diagnostics.extend(missing_sections(module))
+        if self.options.own_sections and has_equal_symbols(module):
+            raise CompileError([*self.diagnostics, Diagnostic("fatal", "Internal error: symbol already assigned")])
         return module
 
     def _debug_target(self) -> None:

@@ -31,7 +31,7 @@ class Options:
     __slots__ = (
         "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stack_guard", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "tools_patch", "uniform_registers", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -87,6 +87,8 @@ class Options:
         """The processes but the first need tokens of the jobserver that the environment names."""
         self.stack_check: bool = False
         """Trap if the stack pointer is out of bounds."""
+        self.stack_guard: int = -1
+        """Functions with sections of their own trap where their frame was overwritten, if their local variables have this many bytes; -1: none."""
         self.annotate: bool = False
         """Write instruction and register counts into the cubin."""
         self.def_load_cache: str = ""

@@ -45,7 +45,6 @@ REASONS: Final = (
     Reason("Unused words of loads", "mma_sp1", ".* -g", r"- record .* UNUSED_LOAD_BYTE_OFFSET"),
     Reason("Registers of warpgroups", "setmaxnreg", "sm_100a -g", r"\+ record .* REG_RECONFIG"),
     Reason("Arrivals without clusters", "cluster", ".* -g", r"- record .* COOP_GROUP"),
-    Reason("Unified functions", "unified.*", ".* -c", r"^refused by us only"),
 )  # fmt: skip
 
 

@@ -328,7 +328,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if out.errors:
         out.aborted()
         return FAILURE
-    refused = _refused_code(cubin, s, sources)
+    refused = _refused_code(s, sources)
     if refused:
         out.say("fatal", refused)
         return FAILURE
@@ -420,11 +420,8 @@ def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool
     return True
 
 
-def _refused_code(cubin: "Cubin", s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
+def _refused_code(s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
     """Why code is not written that an option would change, "" if it would not."""
-    functions = [*cubin.kernels.values(), *cubin.functions.values()]
-    if s.stack_protector and any(k.stack for k in functions):
-        return "Option '--device-stack-protector' is not supported by Orias for functions with a stack frame"
     if s.raw_textures:
         from orias.cli.input_messages import uses_textures
 
@@ -449,9 +446,11 @@ def _in_file_order(cubin: "Cubin") -> "list[KernelInfo]":
 
 def _copies_in(k: "KernelInfo", cubin: "Cubin") -> "list[tuple[str, KernelInfo]]":
     """Names and facts of the functions that were copied after a kernel, by name as in ptxas."""
+    from orias.ptx.input_scopes import written
+
     prefix = f"${k.name}$"
-    found = {name[len(prefix) :]: f for name, f in cubin.functions.items() if name.startswith(prefix)}
-    return sorted(found.items(), key=lambda pair: pair[0])
+    found = [(written(name[len(prefix) :]), f) for name, f in cubin.functions.items() if name.startswith(prefix)]
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _usage_warnings(cubin: "Cubin", s: Settings, out: Messages) -> None:

@@ -19,12 +19,12 @@ _CONTROLS = "# Controls of Orias (knobs)\n"
 
 def link_info(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> str:
     """The text of ``--link-info`` for inputs without errors."""
-    from orias.ptx.module_inputs import merge
+    from orias.ptx.module_inputs import input_lines, merge
     from orias.ptx.parser import parse
     from orias.ptx.targets import newest_of
 
     name, text = merge(sources, arch)
-    module = parse(text, name, newest_of(release))
+    module = parse(text, name, newest_of(release), input_lines(sources))
     declared = [v.linkage for v in module.variables] + [f.linkage for f in module.functions]
     imports = [_NAMELESS] * (_OWN_IMPORTS + declared.count("extern"))
     exports = [_NAMELESS for v in module.variables if v.linkage == "visible"]

@@ -5,7 +5,7 @@ import re
 from orias.cli.hidden_settings import older_than
 from orias.diag import CompileError, Diagnostic
 from orias.ptx.module_checks import NO_DEBUG
-from orias.ptx.module_inputs import HEAD_ERRORS, merge
+from orias.ptx.module_inputs import HEAD_ERRORS, input_lines, merge
 from orias.ptx.parser import parse
 from orias.ptx.targets import newest_of, refusal
 from orias.target.target_names import TENSOR_MEMORY
@@ -51,7 +51,7 @@ def messages_of_last(sources: list[tuple[str, str | bytes]], arch: str, release:
     if len(sources) == 1 or any(d.message.startswith(HEAD_ERRORS) for d in alone):
         return [_placed(d, name, 0) for d in alone]
     try:
-        parse(merge(sources, arch)[1], name, newest_of(release))
+        parse(merge(sources, arch)[1], name, newest_of(release), input_lines(sources))
     except CompileError as e:
         return [_placed(d, name, before) for d in e.diagnostics if d.line > before]
     except RecursionError:
@@ -87,7 +87,7 @@ def uses_textures(sources: list[tuple[str, str | bytes]]) -> bool:
 def target_refusal(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> str:
     """Why inputs without errors cannot be compiled for a target, "" if they can."""
     name, text = merge(sources, arch)
-    return refusal(parse(text, name, newest_of(release)).target, arch)
+    return refusal(parse(text, name, newest_of(release), input_lines(sources)).target, arch)
 
 
 def patch_errors(sources: list[tuple[str, str | bytes]], release: str) -> list[str]:

@@ -70,6 +70,8 @@ def run(argv: list[str]) -> int:
             sys.stdout.write(help_text.list_versions(command.values["orias-release"]))
         else:
             if not command.has("help"):
+                if command.values.get("query-controls"):
+                    return _write_controls(program, command.values["query-controls"])
                 from orias.cli.hidden_settings import unmet
 
                 sys.stderr.write("".join(f"{program} warning : {text}\n" for text in unmet(command)))
@@ -78,6 +80,19 @@ def run(argv: list[str]) -> int:
     from orias.cli.drive import drive
 
     return drive(program, command)
+
+
+def _write_controls(program: str, file: str) -> int:
+    """Write the file of --query-controls, which needs no input."""
+    from orias.cli.hidden_files import write_controls
+    from orias.cli.parse import UsageError
+
+    try:
+        write_controls(file)
+    except UsageError as e:
+        sys.stderr.write(f"{program} fatal   : {e}\n")
+        return FAILURE
+    return 0
 
 
 def _no_tool(word: str) -> str:

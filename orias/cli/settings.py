@@ -19,22 +19,24 @@ _CACHES = {
     "force-store-cache": ("default cache modifier on store", ("wb", "cg", "cs", "wt")),
 }
 _FAST = ("max", "mid", "min", "0")
+_GUARDED_BYTES = 16
+"""Local variables of that size are guarded unless an option says otherwise (ptxas 13.0.88)."""
 _REFUSED = "Option '--{}' is not supported by Orias"
 
 
 class Settings:
     """Compile options, and messages about the command line.
 
-    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``stack_protector`` and
-    ``raw_textures``: it is refused if a function has a stack frame, or the module textures.  ``parse_only``: the target if
-    it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``: warnings to print after
-    the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to standard error or added to
-    ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before the compile and the process
-    number that it shows (0: its own).
+    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``raw_textures``: it is
+    refused if the module has textures. ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one;
+    ``messages``: (severity, text) to print at once; ``late``: warnings to print after the input has passed the front
+    end. ``statistics``: parts of ``--compiler-stats``, to standard error or added to ``statistics_file``; ``trace``:
+    the file of ``--fdevice-time-trace``, with the event before the compile and the process number that it shows (0: its
+    own).
     """
 
     __slots__ = (
-        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "stack_protector", "statistics", "statistics_file", "tensor_access", "trace",
+        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "statistics", "statistics_file", "tensor_access", "trace",
         "trace_after", "trace_pid",
     )  # fmt: skip
 
@@ -45,7 +47,6 @@ class Settings:
         self.messages: list[tuple[str, str]] = []
         self.late: list[str] = []
         self.refused: str = ""
-        self.stack_protector: bool = False
         self.raw_textures: bool = False
         self.link_info: str = ""
         """The file of --link-info."""
@@ -247,10 +248,7 @@ def _refused(c: Command, s: Settings) -> str:
             continue
         if name == "profile-options" and not value:
             continue
-        if name == "device-stack-protector":
-            # ptxas guards nothing in optimised executables.
-            s.stack_protector = s.options.compile_only or s.options.opt_level == 0
-        elif name == "set-texmode-raw":
+        if name == "set-texmode-raw":
             s.raw_textures = True
         else:
             return _REFUSED.format(name)
@@ -333,6 +331,8 @@ def settings(c: Command) -> Settings:
     usage = c.number("register-usage-level", 5)
     o.register_usage = usage if 0 <= usage <= 10 and not o.debug else 5
     o.stack_check = c.flag("sp-bounds-check")
+    if c.flag("device-stack-protector"):
+        o.stack_guard = max(c.number("device-stack-protector-frame-size-threshold", _GUARDED_BYTES), 0)
     o.constant_bank = not c.flag("disable-optimizer-constants")
     o.cloning = not c.flag("fast-compile") and c.values.get("cloning") != "no"
     o.uniform_registers = not (c.flag("sw200428197") or o.tools_patch)

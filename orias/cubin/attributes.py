@@ -31,6 +31,8 @@ _PAIR_FRAGMENT: Final = 7
 """AT_ENTRY_FRAGMENTS: code of the driver at the entry, which initialises the record of allocated tensor memory."""
 
 
+_STUB_OF_UNIFIED: Final = 1
+
 _MOST_TARGETS: Final = 16_000
 """Targets of a branch in one record, which counts its bytes in 16 bits; ptxas 13.0.88 crashes where a record cannot count them."""
 
@@ -144,6 +146,7 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _externs(k, symbols)
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
+    out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
     out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)
@@ -160,6 +163,12 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
 
 def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, param_base: int) -> list[Record]:
     out: list[Record] = []
+    if k.stub_of:
+        out.append(hval(nv.STUB_FUNCTION_KIND, _STUB_OF_UNIFIED))
+        out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
+        if f.mercury_layout:
+            out.append(bval(nv.VRC_CTA_INIT_COUNT, k.init_count))
+        return [*out, sval(nv.SW_WAR, [f.sw_war])]
     if k.blocks_are_clusters:
         out.append(nval(nv.BLOCKS_ARE_CLUSTERS))
     out.append(sval(nv.CUDA_API_VERSION, [CUDA_API_VERSION]))
@@ -190,6 +199,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _externs(k, symbols)
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
+    out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)
     out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)
     if k.reg_reconfig:

@@ -38,6 +38,12 @@ SHT_CUDA_GLOBAL: Final = 0x70000007
 SHT_CUDA_GLOBAL_INIT: Final = 0x70000008
 SHT_CUDA_SHARED: Final = 0x7000000A
 SHT_CUDA_REL_ACTION: Final = 0x7000000B
+SHT_CUDA_UFT: Final = 0x7000000E
+"""The stub of a unified function."""
+SHT_CUDA_UFT_ENTRY: Final = 0x70000011
+SHT_CUDA_UDT: Final = 0x70000012
+"""Unified variables."""
+SHT_CUDA_UDT_ENTRY: Final = 0x70000014
 SHT_CUDA_SHARED_RESERVED: Final = 0x70000015
 SHT_CUDA_CONSTANT0: Final = 0x70000064
 """Constant bank 0 of a relocatable object; bank n is this + n."""
@@ -66,6 +72,9 @@ STT_SURFACE: Final = 12
 STT_CUDA_OBJECT: Final = 13
 """A variable in a relocatable object."""
 STO_ENTRY: Final = 0x10
+STO_UNIFIED: Final = 0x10
+"""Of a variable; the other bits are those of its space."""
+STO_UNIFIED_FUNCTION: Final = 0x04
 
 PT_LOAD: Final = 1
 PT_PHDR: Final = 6

@@ -9,7 +9,7 @@ module determines (shared variables, functions of the same section) and writes t
 In a relocatable module (option ``-c``) it writes all of them.
 """
 
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 LOCAL: Final = 0
 GLOBAL: Final = 1
@@ -17,6 +17,9 @@ WEAK: Final = 2
 """Symbol bindings, with their ELF values."""
 
 NO_CTA: Final[tuple[int, int, int]] = (0, 0, 0)
+
+UnifiedId: TypeAlias = tuple[int, int]
+"""The two numbers by which a linker knows a unified function or variable, ``.attribute(.unified(a, b))``."""
 
 
 @final
@@ -98,7 +101,7 @@ class Variable:
         self.offset: int = -1
         self.managed: bool = False
         self.common: bool = False
-        self.unified: bool = False
+        self.unified: UnifiedId | None = None
 
 
 @final
@@ -145,13 +148,15 @@ class SubFunction:
     its call frame information.  ``alias``: only another name for the function at the same offset.
     """
 
-    __slots__ = ("alias", "binding", "frame", "frame_size", "helper", "name", "offset", "size")
+    __slots__ = ("alias", "binding", "frame", "frame_size", "helper", "name", "offset", "size", "written")
 
     def __init__(self, name: str, offset: int, size: int, helper: bool = False) -> None:
         self.name: str = name
         self.offset: int = offset
         self.size: int = size
         self.helper: bool = helper
+        self.written: str = name
+        """The name in the file, which several may have."""
         self.alias: bool = False
         self.binding: int = LOCAL
         self.frame_size: int = 0
@@ -204,8 +209,8 @@ class KernelCode:
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
-        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
-        "tools_patch", "unused_load_bytes", "wmma_used",
+        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
+        "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
     def __init__(self, name: str, code: bytes, is_entry: bool = True) -> None:
@@ -300,6 +305,8 @@ class KernelCode:
         """For each of ``coop_offsets``: -1 for a constant full mask, else the register of the mask."""
         self.int_warp_wide: list[int] = []
         """Offsets of warp-wide instructions that the compiler inserted (aggregated atomics)."""
+        self.stack_traps: list[int] = []
+        """Offsets of the traps that say that the frame was overwritten."""
         self.syscall_offsets: list[int] = []
         """Offsets of calls to driver functions (vprintf, malloc, free, __assertfail ...)."""
         self.externs: list[str] = []
@@ -324,6 +331,9 @@ class KernelCode:
         """Relocations in the code that the writer has applied and keeps (:attr:`CubinModule.preserve_relocs`)."""
         self.slot_uses: list[tuple[int, int, bool]] = []
         """(offset, byte in constant bank 4, whether it is the operand of a load) of each instruction that reads that bank."""
+        self.unified: UnifiedId | None = None
+        self.stub_of: str = ""
+        """The unified function that this code jumps to, if it is the stub of one."""
         self.tools_patch: bool = False
         """A function that tools put into other code."""
         self.reg_reconfig: bool = False

@@ -87,7 +87,7 @@ _VALUE_TYPES: Final[dict[int, int]] = {
 }  # fmt: skip
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
 _OFFSETS: Final[dict[int, int]] = {
-    nvinfo.EXIT_INSTR_OFFSETS: 1, nvinfo.COOP_GROUP_INSTR_OFFSETS: 1, nvinfo.INT_WARP_WIDE_INSTR_OFFSETS: 1, nvinfo.SYSCALL_OFFSETS: 1,
+    nvinfo.EXIT_INSTR_OFFSETS: 1, nvinfo.COOP_GROUP_INSTR_OFFSETS: 1, nvinfo.INT_WARP_WIDE_INSTR_OFFSETS: 1, nvinfo.SYSCALL_OFFSETS: 1, nvinfo.STACK_CANARY_TRAP_OFFSETS: 1,
     nvinfo.ATOM16_EMUL_INSTR_REG_MAP: 2, nvinfo.UNUSED_LOAD_BYTE_OFFSET: 2, nvinfo.MBARRIER_INSTR_OFFSETS: 4,
 }  # fmt: skip
 """Attributes with offsets in code: how many words belong together, the first of which is one."""
@@ -200,6 +200,8 @@ def _refuse(w: Work) -> None:
         raise NoCapsule("the module has no code")
     if any(_has_constants(c) for c in w.codes):
         raise NoCapsule("the Mercury form of constants of the compiler is not known")
+    if w.uft_entries is not None or w.udt is not None:
+        raise NoCapsule("the Mercury form of unified functions and variables is not known")
 
 
 def _pointer_bytes(code: Code) -> int:

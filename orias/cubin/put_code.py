@@ -9,6 +9,7 @@ from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
 from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserved_section, reserved_variables
 from orias.cubin.relocs import apply
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
+from orias.cubin.unified import FUNCTION_ENTRIES, stub_section
 from orias.cubin.variable_layout import align_up, place_in_order
 from orias.cubin.work import INTERNAL, REFERENCE_TYPES, Code, Work
 
@@ -19,18 +20,32 @@ _IMAGE_SLOTS: Final = ".nv.constant.entry_image_header_indices."
 """Name prefix that a constant bank 0 with texture slots has at creation in sm_90 modules."""
 
 
-def add_code(w: Work, k: KernelCode, first: bool) -> None:
-    """Enter a function with its sections and symbols; the ``first`` one also enters the module's variables."""
+def add_code(w: Work, k: KernelCode, first: bool, alone: bool) -> None:
+    """Enter a function with its sections and symbols; the ``first`` one also enters the module's variables.
+
+    ``alone``: the module has no kernels.
+    """
     name = k.name
-    text = OutSection(f".text.{name}", elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXECINSTR, 128)
+    if k.stub_of:
+        text = stub_section(k.stub_of)
+    else:
+        text = OutSection(f".text.{name}", elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXECINSTR, 128)
     text.data = k.code if k.padded else pad_code(k.code, w.facts)
     text.link = w.symtab
-    other = elf.STO_ENTRY if k.is_entry else 0
-    symbol = OutSymbol(name, k.binding, elf.STT_FUNC, other, text, 0, len(text.data) if k.size < 0 else k.size)
+    symbol = w.symbols.get(name) or OutSymbol(name, k.binding, elf.STT_FUNC)
+    symbol.section, symbol.size = text, len(text.data) if k.size < 0 else k.size
+    if k.is_entry:
+        symbol.other = elf.STO_ENTRY
+    elif k.unified is not None and (first or alone):
+        symbol.other = elf.STO_UNIFIED_FUNCTION
     if k.binding != GLOBAL:
-        w.define(symbol)
+        w.define_once(symbol)
     w.b.section_names.add(text.name)
     w.symbols[text.name] = w.b.section_symbol(text)
+    if k.unified is not None:
+        if w.uft_entries is None:
+            w.uft_entries = w.entries(FUNCTION_ENTRIES, elf.SHT_CUDA_UFT_ENTRY)
+        w.uft_entries.add(symbol, k.unified)
     info = OutSection(f".nv.info.{name}", elf.SHT_CUDA_INFO, elf.SHF_INFO_LINK, 4)
     info.link, info.info_section = w.symtab, text
     text.info_symbol = symbol
@@ -39,10 +54,11 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
     if k.is_entry or k.binding != LOCAL:
         w.b.names(info.name)
     if k.binding == GLOBAL:
-        w.define(symbol)
+        w.define_once(symbol)
     code = Code(k, symbol, text, info)
     w.codes.append(code)
     if k.is_entry:
+        w.infos.append(info)
         _add_shared(w, code)
     if first and w.facts.split_segments:
         add_reserved(w)
@@ -53,9 +69,12 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
             w.define(OutSymbol(r.symbol, elf.STB_LOCAL, elf.STT_OBJECT, INTERNAL, None, 0, 4))
     if first and w.m.relocatable:
         add_variables(w)
+        add_pointed(w, k)
     _add_externs(w, k)
     if first and not w.m.relocatable:
         add_variables(w)
+    if not k.is_entry:
+        w.infos.append(info)
     if not k.is_entry and k.binding == LOCAL:
         w.b.names(info.name)
     _add_inner_symbols(w, code)
@@ -92,7 +111,8 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
             symbol = OutSymbol(v.name, elf.STB_LOCAL, elf.STT_OBJECT, INTERNAL, code.shared, v.offset, v.size)
             code.inner[v.name] = w.b.add_symbol(symbol)
     for sub in k.subs:
-        w.define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size))
+        symbol = OutSymbol(sub.written, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size)
+        w.symbols[sub.name] = w.b.add_symbol(symbol)
     for p in k.params:
         if p.symbol and p.symbol not in w.symbols:
             w.define(OutSymbol(p.symbol, elf.STB_LOCAL, REFERENCE_TYPES[p.space], 0, code.text))
@@ -186,6 +206,22 @@ def _add_externs(w: Work, k: KernelCode) -> None:
                 need_bank4(w)
 
 
+def add_pointed(w: Work, first: KernelCode | None) -> None:
+    """Symbols of the functions of an object whose address is taken: of undefined ones, and where there are kernels of all.
+
+    The first function in a file with kernels counts as using the undefined ones.
+    """
+    undefined = {e.name for e in w.m.externs}
+    binding = {k.name: k.binding for k in w.m.kernels}
+    for name, _ in w.m.address_taken:
+        if name in undefined:
+            w.extern(name)
+            if first is not None and name not in first.externs:
+                first.externs.append(name)
+        elif first is not None and name in binding:
+            w.define_once(OutSymbol(name, binding[name], elf.STT_FUNC))
+
+
 def _add_text_relocs(w: Work, code: Code) -> None:
     k = code.kernel
     split = w.facts.split_segments
@@ -195,9 +231,9 @@ def _add_text_relocs(w: Work, code: Code) -> None:
         pass
     elif w.m.own_sections or w.m.extensible:
         for r in k.relocs:
-            w.b.names(f".rela.text.{k.name}" if r.addend else f".rel.text.{k.name}")
+            w.b.names(f".rela{code.text.name}" if r.addend else f".rel{code.text.name}")
         if split:
-            w.b.names(f".rela.text.{k.name}")
+            w.b.names(f".rela{code.text.name}")
     elif split:
         w.b.names(f".rel.text.{k.name}", f".rela.text.{k.name}")
     else:

@@ -6,6 +6,7 @@ from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import LOCAL, BankSlot, Variable
 from orias.cubin.section_builder import OutSection, OutSymbol
+from orias.cubin.unified import VARIABLE_ENTRIES, VARIABLES
 from orias.cubin.variable_layout import creation_order, place_by_alignment, place_in_order
 from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
 from orias.target.driver import TENSOR_PARTITION
@@ -45,6 +46,8 @@ def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
     other = 0x04 if v.managed else 0
     if linked:
         other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
+    if v.unified is not None:
+        other |= elf.STO_UNIFIED
     if v.space == "shared" and section is not None and not w.m.relocatable:
         value = w.facts.system_shared + v.offset
         section.align = max(section.align, v.align)
@@ -62,6 +65,10 @@ def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
     symbol = w.define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
     if common:
         symbol.common, symbol.value = True, v.align
+    if v.unified is not None and section is not None:
+        if w.udt_entries is None:
+            w.udt_entries = w.entries(VARIABLE_ENTRIES, elf.SHT_CUDA_UDT_ENTRY)
+        w.udt_entries.add(symbol, v.unified)
     if in_table:
         need_bank4(w)
 
@@ -116,10 +123,16 @@ def _section_of(w: Work, v: Variable) -> OutSection:
             w.debug_shared = w.named(".nv_debug.shared", type_, rw, 1, symbol=sized)
             w.nobits.append(w.debug_shared)
         return w.debug_shared
+    if v.unified is not None:
+        if w.udt is None:
+            w.udt = w.named(VARIABLES, elf.SHT_CUDA_UDT, rw, 1)
+            w.data.append(w.udt)
+        return w.udt
     if v.data is not None:
         if w.global_init is None:
             type_ = w.data_type(elf.SHT_PROGBITS, elf.SHT_CUDA_GLOBAL_INIT)
             w.global_init = w.named(".nv.global.init", type_, rw, 1)
+            w.data.append(w.global_init)
         return w.global_init
     if w.global_ is None:
         type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_GLOBAL)
@@ -130,8 +143,10 @@ def _section_of(w: Work, v: Variable) -> OutSection:
 
 def _place(w: Work) -> None:
     own = [v for v in w.m.variables if not (v.extern or (v.common and w.m.linked))]
-    place_by_alignment([v for v in own if v.space == "global" and v.data is not None])
-    place_by_alignment([v for v in own if v.space == "global" and v.data is None])
+    place_in_order([v for v in own if v.unified is not None])
+    plain = [v for v in own if v.space == "global" and v.unified is None]
+    place_by_alignment([v for v in plain if v.data is not None])
+    place_by_alignment([v for v in plain if v.data is None])
     consts = [v for v in own if v.space == "const"]
     if w.m.relocatable:
         place_by_alignment(consts)
@@ -174,7 +189,7 @@ def _store(section: OutSection, v: Variable) -> None:
     """Put a variable's bytes into its section."""
     section.align = max(section.align, v.align)
     end = v.offset + v.size
-    if v.data is None and v.space == "global":
+    if section.type in elf.NO_BYTES:
         section.size = max(section.size, end)
         return
     data = bytearray(section.data)

@@ -55,8 +55,11 @@ def fill(w: Work, info: OutSection, graph: list[OutSection], proto: OutSection) 
         k = code.kernel
         bank0 = code.bank0_symbol.index if code.bank0_symbol else 0
         code.info.data = nvinfo.encode(kernel_records(k, w.facts, index, bank0, w.param_base(k)))
+    for entries in (w.uft_entries, w.udt_entries):
+        if entries is not None:
+            entries.fill()
     for s in graph:
         if s.type == elf.SHT_CUDA_CALLGRAPH:
             s.data = callgraph(w.m, index, w.b.symbol_names.offsets)
-    entries = [(w.symbol(n, ".nv.prototype").index, w.b.symbol_names.add(t)) for n, t in w.m.prototypes]
-    proto.data = b"".join(pack("<II", *entry) for entry in sorted(entries))
+    prototypes = [(w.symbol(n, ".nv.prototype").index, w.b.symbol_names.add(t)) for n, t in w.m.prototypes]
+    proto.data = b"".join(pack("<II", *pair) for pair in sorted(prototypes))

@@ -1,12 +1,19 @@
 """Writes the relocation sections, and their names in the string tables."""
 
 from struct import pack
+from typing import Final
 
 from orias.cubin import elf
 from orias.cubin.put_debug import frames
 from orias.cubin.relocs import R_64, R_CONST_FIELD19_40, R_CONST_FIELD21_38
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
+from orias.cubin.unified import VARIABLES
 from orias.cubin.work import INTERNAL, NAMES90, Code, Work, slot_symbol
+
+_INITIAL_VALUES: Final = (
+    ("const", 3, ".nv.constant3", False), ("global", 0, ".nv.global.init", False), ("global", 0, VARIABLES, True),
+)  # fmt: skip
+"""Sections of variables with initial values: space, number of the constant bank, name, whether the variables are unified."""
 
 
 def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool = False) -> None:
@@ -36,8 +43,8 @@ def late_names(w: Work) -> None:
             b.names(f".rel.nv.constant.entry_image_header_indices.{code.kernel.name}")
     if w.bank4 is not None:
         _late_name(w, 4, ".nv.constant4", [False])
-    for space, number, name in (("const", 3, ".nv.constant3"), ("global", 0, ".nv.global.init")):
-        own = [v for v in w.m.variables if v.space == space]
+    for space, number, name, unified in _INITIAL_VALUES:
+        own = [v for v in w.m.variables if v.space == space and (v.unified is not None) == unified]
         kinds = [bool(r.addend) for v in own for r in v.relocs]
         if kinds or any(v.relocs_applied for v in own):
             _late_name(w, number, name, kinds or [False])
@@ -86,12 +93,12 @@ def all_relocations(w: Work, frame: OutSection) -> None:
         w.bank4.data = bytes(max(s.offset + 8 for s in m.bank4))
         slots = [OutReloc(s.offset, R_64, w.symbol(s.symbol, ".nv.constant4"), s.addend) for s in m.bank4]
         _add(w, w.bank4, slots)
-    for section, space in ((w.bank3, "const"), (w.global_init, "global")):
+    for section, (space, _, _, unified) in zip((w.bank3, w.global_init, w.udt), _INITIAL_VALUES, strict=True):
         if section is None:
             continue
         out = []
         for v in m.variables:
-            if v.space == space:
+            if v.space == space and (v.unified is not None) == unified:
                 for r in v.relocs:
                     target_symbol = w.symbol(r.symbol, f"variable {v.name}")
                     out.append(OutReloc(v.offset + r.offset, r.type, target_symbol, r.addend))

@@ -479,6 +479,7 @@ _LISTS: Final[dict[int, str]] = {
     nv.COOP_GROUP_INSTR_OFFSETS: "coop_offsets",
     nv.INT_WARP_WIDE_INSTR_OFFSETS: "int_warp_wide",
     nv.SYSCALL_OFFSETS: "syscall_offsets",
+    nv.STACK_CANARY_TRAP_OFFSETS: "stack_traps",
 }
 _TRIPLES: Final[dict[int, str]] = {
     nv.MAX_THREADS: "maxntid",

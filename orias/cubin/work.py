@@ -7,6 +7,7 @@ from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import CubinFacts
 from orias.cubin.model import GLOBAL, CubinModule, KernelCode
 from orias.cubin.section_builder import Builder, OutReloc, OutSection, OutSymbol
+from orias.cubin.unified import Entries
 from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target, target
 
@@ -66,10 +67,12 @@ class Work:
         "always_rela",
         "cap_named",
         "codes",
+        "data",
         "debug_shared",
         "facts",
         "global_",
         "global_init",
+        "infos",
         "line_relocs",
         "line_sections",
         "m",
@@ -79,6 +82,9 @@ class Work:
         "symbols",
         "symtab",
         "target",
+        "udt",
+        "udt_entries",
+        "uft_entries",
     )
 
     def __init__(self, module: CubinModule) -> None:
@@ -94,6 +100,10 @@ class Work:
         self.symtab: OutSection = OutSection(".symtab", elf.SHT_SYMTAB, 0, 8, elf.SYM_SIZE)
         self.symbols: dict[str, OutSymbol] = {}
         self.codes: list[Code] = []
+        self.infos: list[OutSection] = []
+        """The ``.nv.info`` sections of functions, and the records of what is unified, in the order of the file."""
+        self.data: list[OutSection] = []
+        """Sections with the bytes of global variables, in the order of the file."""
         self.nobits: list[OutSection] = []
         self.line_relocs: list[tuple[OutSection, list[OutReloc]]] = []
         self.line_sections: list[OutSection] = []
@@ -104,6 +114,9 @@ class Work:
         self.bank4: OutSection | None = None
         self.debug_shared: OutSection | None = None
         self.reserved: OutSection | None = None
+        self.udt: OutSection | None = None
+        self.udt_entries: Entries | None = None
+        self.uft_entries: Entries | None = None
         self.cap_named: bool = False
 
     def define(self, symbol: OutSymbol) -> OutSymbol:
@@ -111,6 +124,11 @@ class Work:
         self.b.add_symbol(symbol)
         self.symbols[symbol.name] = symbol
         return symbol
+
+    def define_once(self, symbol: OutSymbol) -> None:
+        """Enter a symbol unless it, or one of its name, is entered already."""
+        if symbol.name not in self.symbols:
+            self.define(symbol)
 
     def symbol(self, name: str, where: str) -> OutSymbol:
         """The symbol of a name (empty: the null symbol); CubinError, which names ``where`` it is used, if there is none."""
@@ -160,6 +178,13 @@ class Work:
             symbol = self.b.section_symbol(section)
         self.symbols[section.name] = symbol
         return symbol
+
+    def entries(self, name: str, type_: int) -> Entries:
+        """A new section with the records of what is unified."""
+        section = self.named(name, type_, 0, 8)
+        section.link = self.symtab
+        self.infos.append(section)
+        return Entries(section)
 
     def constant_bank(self, number: int, name: str, align: int, per_kernel: bool) -> OutSection:
         """A section for a constant bank; no name is entered."""

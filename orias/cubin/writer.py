@@ -7,9 +7,9 @@ Sections, symbols and names are created, and sections placed in the file, in the
 from typing import TYPE_CHECKING
 
 from orias.cubin import elf
-from orias.cubin.model import LOCAL, CallEdge, CubinModule, KernelCode
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, CallEdge, CubinModule, KernelCode
 from orias.cubin.notes import compat, cuinfo, tkinfo
-from orias.cubin.put_code import add_code, add_reserved, bind_text_relocs
+from orias.cubin.put_code import add_code, add_pointed, add_reserved, bind_text_relocs
 from orias.cubin.put_data import add_variables, need_bank4
 from orias.cubin.put_debug import line_sections
 from orias.cubin.put_info import fill, module_records
@@ -59,8 +59,13 @@ def write(module: CubinModule) -> bytes:
         if split:
             add_reserved(w)
         add_variables(w)
-    for i, k in enumerate(code_order(m)):
-        add_code(w, k, i == 0 and entries)
+    codes = code_order(m)
+    if m.relocatable:
+        m.address_taken = _pointed_order(m, codes[:1] if entries else [])
+        if not entries:
+            add_pointed(w, None)
+    for i, k in enumerate(codes):
+        add_code(w, k, i == 0 and entries, not entries)
     bind_text_relocs(w)
     frame = w.named(".debug_frame", elf.SHT_PROGBITS, 0, 1, symbol=bool(w.codes))
     debug = line_sections(w)
@@ -154,7 +159,11 @@ def code_order(m: CubinModule) -> list[KernelCode]:
     read = [k for k in [*rest, *local] if not _is_compilers(k.name)]
     roots = read[::-1] if m.relocatable else [k for k in read if k.is_entry] + read
     pointed: dict[str, list[str]] = {}
-    if not m.relocatable:
+    if m.relocatable:
+        roots = [k for k in kernels if k.unified is not None or k.stub_of] + roots
+        taken = [name for name, _ in _pointed_order(m, [])]
+        pointed = {edge.caller: taken for edge in m.address_uses}
+    else:
         for caller, prototype in m.indirect_calls:
             pointed.setdefault(caller, []).extend(name for name, own in m.address_taken if own == prototype)
     return _callees_first([*roots, *made], m.calls, pointed)
@@ -181,12 +190,21 @@ def _callees_first(roots: list[KernelCode], edges: list[CallEdge], pointed: dict
             seen.add(k.name)
             todo.append((k, True))
             calls = sorted((r.offset, r.symbol) for r in k.relocs if (k.name, r.symbol) in called)
-            names = [*(symbol for _, symbol in calls), *pointed.get(k.name, ())]
+            last = dict.fromkeys(pointed.get(k.name, ()))
+            names = [*(symbol for _, symbol in calls if symbol not in last), *last]
             names = list(dict.fromkeys(symbol for symbol in names if symbol in named))
             names.sort(key=_is_compilers)
             # What is pushed last is visited first: the function whose first call is the last.
             todo += [(named[n], False) for n in names]
     return out
+
+
+def _pointed_order(m: CubinModule, first: list[KernelCode]) -> list[tuple[str, str]]:
+    """Functions of an object whose address is taken as ptxas lists them: `first` ones, undefined, visible, weak, local ones."""
+    kinds = [[k.name for k in m.kernels if k.binding == binding] for binding in (GLOBAL, WEAK, LOCAL)]
+    names = [*(k.name for k in first), *(e.name for e in m.externs), *kinds[0], *kinds[1], *kinds[2]]
+    texts = dict(m.address_taken)
+    return [(name, texts[name]) for name in dict.fromkeys(names) if name in texts]
 
 
 def _is_compilers(name: str) -> bool:
@@ -197,7 +215,7 @@ def _is_compilers(name: str) -> bool:
 def _order(w: Work, head: list[OutSection], graph: list[OutSection]) -> list[OutSection]:
     """All sections in file order."""
     out = [OutSection("", elf.SHT_NULL, 0, 0), *head]
-    out += [c.info for c in w.codes] + graph + [p[0] for p in w.pending]
+    out += w.infos + graph + [p[0] for p in w.pending]
     # Banks 3 and 4 are in the order of what is first in them: functions that code calls, then variables.
     spaces = [v.space for v in creation_order(w.m.variables) if v.space in ("const", "global")]
     calls = {e.name for e in w.m.externs} & {s.symbol for s in w.m.bank4}
@@ -207,9 +225,7 @@ def _order(w: Work, head: list[OutSection], graph: list[OutSection]) -> list[Out
     early = [c.bank0 for c in w.codes if c.bank0 is not None and (c.bank0_early or not w.facts.split_segments)]
     out += early
     out += [c.text for c in w.codes]
-    if w.global_init is not None:
-        out.append(w.global_init)
-    out += w.nobits
+    out += w.data + w.nobits
     return out + [c.bank0 for c in w.codes if c.bank0 is not None and c.bank0 not in early]
 
 

@@ -18,6 +18,7 @@ def clone(fn: Func) -> Func:
     out.tables = dict(fn.tables)
     out.contract = set(fn.contract)
     out.retries = set(fn.retries)
+    out.guard_traps = set(fn.guard_traps)
     out.implied = dict(fn.implied)
     out.names = {v: list(names) for v, names in fn.names.items()}
     out.assigned = fn.assigned
@@ -41,7 +42,7 @@ def restore(fn: Func, kept: Func) -> None:
     _take_facts(fn, kept)
     fn.vkind, fn.vwidth = kept.vkind, kept.vwidth
     fn.syms, fn.calls, fn.tables = kept.syms, kept.calls, kept.tables
-    fn.contract, fn.retries = kept.contract, kept.retries
+    fn.contract, fn.retries, fn.guard_traps = kept.contract, kept.retries, kept.guard_traps
     fn.implied, fn.names, fn.locations = kept.implied, kept.names, kept.locations
     fn.assigned, fn.remarks = kept.assigned, kept.remarks
     fn.blocks = kept.blocks
@@ -63,6 +64,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.next_block, to.next_uid = fn.next_block, fn.next_uid
     to.private, to.clobbers = fn.private, fn.clobbers
     to.moves_stack, to.stack_check = fn.moves_stack, fn.stack_check
+    to.guards_frame = fn.guards_frame
     to.keep_warp_barriers = fn.keep_warp_barriers
     to.spares_uniform = fn.spares_uniform
     to.no_unroll = fn.no_unroll

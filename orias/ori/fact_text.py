@@ -12,7 +12,7 @@ _PLACE_NAMES: Final[dict[int, str]] = {**FILE_NAMES, ON_STACK: "frame"}
 _PLACE_KINDS: Final[dict[str, int]] = {name: kind for kind, name in _PLACE_NAMES.items()}
 FILE_KINDS: Final[dict[str, int]] = {name: kind for kind, name in FILE_NAMES.items()}
 FLAGS: Final[tuple[str, ...]] = (
-    "private", "moves_stack", "no_unroll", "stack_check", "keep_warp_barriers", "spares_uniform", "beside_async_copies", "samples_quads", "wgmma_crossing", "expanded",
+    "private", "moves_stack", "no_unroll", "stack_check", "guards_frame", "keep_warp_barriers", "spares_uniform", "beside_async_copies", "samples_quads", "wgmma_crossing", "expanded",
 )  # fmt: skip
 """Names of the boolean fields of :class:`Func`."""
 

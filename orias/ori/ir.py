@@ -339,6 +339,8 @@ class Func:
         "expanded",
         "frame_fixed",
         "frame_size",
+        "guard_traps",
+        "guards_frame",
         "implied",
         "packed",
         "parted",
@@ -397,6 +399,10 @@ class Func:
         """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may be contracted into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
         self.retries: set[int] = set()
         """Uids of compare-and-swaps that emulate an atomic: one fails only if another thread's just succeeded."""
+        self.guards_frame: bool = False
+        """Register allocation adds a guard to the frame, which is checked before RET, if local variables need a frame."""
+        self.guard_traps: set[int] = set()
+        """Uids of the traps of those checks."""
         self.tables: dict[int, JumpTable] = {}
         """Jump tables by the uid of their BRX."""
         self.pool: ConstantPool | None = None

@@ -134,6 +134,8 @@ def _marks(uid: int, fn: Func) -> str:
         text += " ; contract"
     if uid in fn.retries:
         text += " ; retry"
+    if uid in fn.guard_traps:
+        text += " ; guard"
     if uid in fn.implied:
         text += f" ; implied {fn.implied[uid]:x}"
     return text

@@ -265,6 +265,8 @@ class _Reader:
             fn.contract.add(inst.uid)
         elif word == "retry":
             fn.retries.add(inst.uid)
+        elif word == "guard":
+            fn.guard_traps.add(inst.uid)
         elif word == "implied":
             fn.implied[inst.uid] = int(rest[0], 16)
         else:

@@ -77,7 +77,7 @@ class EmittedText:
     """One section of code and the offsets in it, each list ascending."""
 
     __slots__ = (
-        "addresses", "barriers", "branch_tables", "calls", "code", "exits", "functions", "lines", "places", "register_barrier",
+        "addresses", "barriers", "branch_tables", "calls", "code", "exits", "functions", "guard_traps", "lines", "places", "register_barrier",
         "relative_addresses", "relocs", "slot_uses",
         "stack_adjust", "table_bytes",
     )  # fmt: skip
@@ -92,6 +92,8 @@ class EmittedText:
         """Some instruction has another code address, or a distance in the code, as an operand that is no branch target."""
         self.exits: list[int] = []
         """Every EXIT, including guarded ones."""
+        self.guard_traps: list[int] = []
+        """Every trap of a check of the frame's guard."""
         self.barriers: list[int] = []
         """Every BAR."""
         self.register_barrier: bool = False
@@ -339,6 +341,8 @@ class _Emitter:
         base = inst.op.base
         if base == "EXIT":
             out.exits.append(at)
+        elif inst.uid in fn.guard_traps:
+            out.guard_traps.append(at)
         elif base == "BAR":
             out.barriers.append(at)
             if inst.src and kind_of(inst.src[0]) not in (K_IMM, K_WORD):

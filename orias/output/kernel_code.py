@@ -69,6 +69,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     code.addresses = text.addresses
     code.relative_addresses = text.relative_addresses
     code.exit_offsets = text.exits
+    code.stack_traps = text.guard_traps
     code.syscall_offsets = [at for at, kind, _ in text.calls if kind == "syscall"]
     code.externs = kernel.externs
     code.branch_targets = [BranchTargets(at, targets) for at, targets in text.branch_tables]

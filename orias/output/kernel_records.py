@@ -8,6 +8,7 @@ from typing import Final
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
 from orias.isa.op import F_MATRIX, F_PACED, F_TENSOR, F_TENSOR_MAP
 from orias.isa.operand import is_imm
+from orias.lower.frame.data_layout import function_unified_id
 from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.output.barrier_records import describe_mbarriers
@@ -30,6 +31,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     if "maxnreg" not in d and options.maxrregcount:
         code.maxreg = options.maxrregcount
     code.tools_patch = options.tools_patch
+    code.unified = function_unified_id(kernel.ptx)
     code.cluster_dim = _triple(d.get("reqnctapercluster"))
     code.explicit_cluster = "explicitcluster" in d
     code.max_cluster_rank = d["maxclusterrank"][0] if "maxclusterrank" in d else 0

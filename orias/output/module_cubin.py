@@ -13,6 +13,7 @@ from orias.cubin.model import (
     SourceFile,
     SubFunction,
 )
+from orias.cubin.unified import stub
 from orias.cubin.variable_layout import align_up, global_bytes
 from orias.cubin.writer import write
 from orias.diag import Unsupported
@@ -29,6 +30,7 @@ from orias.output.line_rows import line_rows, names_section
 from orias.output.result import CompileResult, KernelInfo, KernelPart
 from orias.output.stack_sizes import unknown_stacks
 from orias.ptx.ast import Function, Instr, Loc, Module
+from orias.ptx.input_scopes import written
 from orias.target import features
 from orias.target.profile import Target
 from orias.version import VERSION
@@ -96,6 +98,7 @@ def _name_copies(code: KernelCode, module: Module, extensible: bool) -> None:
     places = {code.name: 0} if not code.is_entry else {}
     for sub in code.subs:
         name = sub.name.removeprefix(prefix)
+        sub.written = written(sub.name)
         sub.binding = WEAK if sub.helper else linkage.get(name, LOCAL)
         if extensible and sub.binding == WEAK:
             sub.binding = LOCAL
@@ -121,9 +124,13 @@ def make_cubin(
     Raises CubinError if a limit of the format is exceeded.
     """
     result = CompileResult(target.name, b"")
+    stubs: dict[str, KernelCode] = {}
     for part in parts:
         out.kernels.append(part.code)
         out.calls.extend(part.calls)
+        if part.code.unified is not None:
+            stubs[part.code.name] = stub(part.code, target.number("call_relocation"), options.opt_level > 0)
+            out.calls.append(CallEdge(stubs[part.code.name].name, part.code.name))
         out.paced |= part.paced
         out.isa_class = max(out.isa_class, part.isa_class)
         out.tensor_map = max(out.tensor_map, part.tensor_map)
@@ -135,6 +142,8 @@ def make_cubin(
         _name_surfaces(list(reversed(out.kernels)) if out.relocatable else out.kernels)
     if out.lineinfo:
         out.sections = _text_sections(module, program, texts, out, options, target)
+    if stubs:
+        out.kernels = [code for k in out.kernels for code in (k, stubs.get(k.name)) if code is not None]
     if not options.own_sections:
         for v in program.variables:
             place_functions(v, parts)

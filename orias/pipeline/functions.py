@@ -61,6 +61,7 @@ from orias.passes.whole_products import merge_products
 from orias.passes.wide_accesses import widen_accesses
 from orias.pipeline.choose_order import schedule_by_model
 from orias.regalloc.register_allocation import allocate_checked, allocate_registers
+from orias.regalloc.stack_guard import guard_frame
 from orias.schedule.scheduling import post_ra
 from orias.schedule.wgmma_groups import finish_warpgroups
 
@@ -264,6 +265,7 @@ def _finish(fn: Func, o: Options) -> None:
 
 
 def _allocate(fn: Func, o: Options) -> None:
+    guard_frame(fn)
     if o.self_check:
         allocate_checked(fn, o.own_sections)
     else:

@@ -170,7 +170,7 @@ def _constant_bank(state: State) -> None:
 
 
 def read_attributes(state: State, attributes: list[str], known: tuple[str, ...] = ("managed", "unified")) -> None:
-    """``.attribute(.managed, .unified(a, b))``; ``known``: the attributes that may stand here."""
+    """``.attribute(.managed, .unified(a, b))``; ``known``: the attributes that may stand here, if only one, then once."""
     lex = state.lex
     lex.next()
     state.punct("(")
@@ -182,15 +182,15 @@ def read_attributes(state: State, attributes: list[str], known: tuple[str, ...] 
             state.syntax()
         line = lex.line
         lex.next()
-        if state.take("("):
-            values = [str(plain_value(state))]
-            while state.take(","):
-                values.append(str(plain_value(state)))
+        if word == "unified":
+            state.punct("(")
+            first = plain_value(state)
+            state.punct(",")
+            word += f"({first},{plain_value(state)})"
             state.punct(")")
-            word += "(" + ",".join(values) + ")"
         state.gate(attribute, line)
         attributes.append(word)
-        if not state.take(","):
+        if len(known) == 1 or not state.take(","):
             break
     state.punct(")")
 

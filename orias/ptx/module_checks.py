@@ -5,6 +5,7 @@ from typing import Final
 
 from orias.diag import Diagnostic
 from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, Pragma, SymInit, Var
+from orias.ptx.input_scopes import written
 from orias.ptx.launch_warnings import launch_warnings, reached
 from orias.ptx.pragmas import ABI_REGISTERS
 from orias.ptx.replaced_text import replaced_text_errors
@@ -70,7 +71,8 @@ def check(
     found.extend(launch_warnings(module, target, compile_only))
     check_debug(module, found)
     _tensor_groups(module, found)
-    _shared_data(module, target, found)
+    if not compile_only:
+        _shared_data(module, target, found)
     limit = target.number("constant_limit")
     if const > limit:
         found.append(
@@ -269,7 +271,7 @@ def _tensor_groups(module: Module, found: list[Diagnostic]) -> None:
 
 
 def _shared_data(module: Module, target: Target, found: list[Diagnostic]) -> None:
-    """Reports entries whose shared variables, with those of the functions they call, exceed the target's limit."""
+    """Reports entries whose shared variables, with those of the functions they call, exceed the target's limit; objects leave that to a linker."""
     everything = [v for v in module.variables if v.space == "shared"]
     for function in module.functions:
         everything.extend([v for v in function.variables if v.space == "shared"])
@@ -299,12 +301,14 @@ def _placed(variables: list[Var]) -> int:
 
 
 def _reached(entry: Function) -> list[Var]:
-    """The shared variables that an entry and the functions that it names refer to."""
+    """The shared variables that an entry and the functions that it names refer to, then those that they only declare."""
     variables: dict[int, Var] = {}
+    declared: list[Var] = []
     functions = [entry]
     seen = {entry.name}
     while functions:
         function = functions.pop()
+        declared += [v for v in function.variables if v.space == "shared"]
         work: list[Operand] = []
         for statement in function.body or ():
             if isinstance(statement, Instr):
@@ -320,7 +324,7 @@ def _reached(entry: Function) -> list[Var]:
             if callee is not None and callee.name not in seen:
                 seen.add(callee.name)
                 functions.append(callee)
-    return list(variables.values())
+    return [*variables.values(), *(v for v in declared if id(v) not in variables)]
 
 
 def _variables_resolved(module: Module, found: list[Diagnostic]) -> bool:
@@ -376,7 +380,7 @@ def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
         wanted.extend([f.name for f in module.functions if f.linkage != "extern"])
     for name in wanted:
         if name in missing:
-            found.append(Diagnostic("fatal", f"Unresolved extern function '{name}'"))
+            found.append(Diagnostic("fatal", f"Unresolved extern function '{written(name)}'"))
             return
     found.extend(_first_use(module, missing, of_driver))
 
@@ -392,7 +396,7 @@ def _first_use(module: Module, missing: set[str], of_driver: set[str]) -> list[D
             variables.update((op.var, None) for op in statement.ops if op.var is not None)
             for name in [op.func.name for op in statement.ops if op.func is not None]:
                 if called and name in missing:
-                    return [Diagnostic("fatal", f"Unresolved extern function '{name}'")]
+                    return [Diagnostic("fatal", f"Unresolved extern function '{written(name)}'")]
                 if not called and (name in missing or name in of_driver):
                     return [_not_addressable(name)]
     pointed = (f.name for f in _in_data(variables))
@@ -400,4 +404,4 @@ def _first_use(module: Module, missing: set[str], of_driver: set[str]) -> list[D
 
 
 def _not_addressable(name: str) -> Diagnostic:
-    return Diagnostic("fatal", f"Cannot take address of function '{name}' ")
+    return Diagnostic("fatal", f"Cannot take address of function '{written(name)}' ")

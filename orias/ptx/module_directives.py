@@ -10,6 +10,7 @@ from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import read_attributes
 from orias.ptx.declare import sampler_mode, type_gate
 from orias.ptx.headers import check_directives, header_directives, parameters, unsized_results
+from orias.ptx.input_scopes import keep_apart
 from orias.ptx.lexer import T_DOT, T_PUNCT
 from orias.ptx.parser_state import State
 from orias.ptx.pragmas import BODY_PRAGMAS, known_pragma
@@ -219,5 +220,6 @@ def declared(state: State, header: Function, linkage: str) -> Function:
         state.error(f"Duplicate definition of function '{name}'", line)
         state.fatal(f"Inconsistent redefinition of symbol '{name}'", line)
     names[name] = function
+    keep_apart(state, name)
     state.module.functions.append(function)
     return function

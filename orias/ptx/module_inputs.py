@@ -79,6 +79,16 @@ class _Head:
         return "\n" * self.text.count("\n", 0, self.end) + self.text[self.end :]
 
 
+def input_lines(sources: list[tuple[str, str | bytes]]) -> list[int]:
+    """The lines of the merged text at which all inputs but the first begin."""
+    out: list[int] = []
+    line = 1
+    for _, text in sources[:-1]:
+        line += (text.count(b"\n") if isinstance(text, bytes) else text.count("\n")) + 1
+        out.append(line)
+    return out
+
+
 def locate(sources: list[tuple[str, str | bytes]], line: int) -> tuple[str, int]:
     """The input's name and the line in it of a line of the merged text; lines count from 1."""
     for name, text in sources:

@@ -5,6 +5,7 @@ Facts: docs/facts/front-end.md.
 """
 
 import gc
+from collections.abc import Sequence
 from typing import Final, final
 
 from orias.diag import CompileError, Diagnostic
@@ -17,6 +18,7 @@ from orias.ptx.declare import declaration
 from orias.ptx.expr import word_value
 from orias.ptx.forms import Forms
 from orias.ptx.headers import check_directives, only_abi
+from orias.ptx.input_scopes import end_input
 from orias.ptx.lexer import T_DOT, T_END, T_PUNCT, UNFINISHED, LexError, prepare
 from orias.ptx.module_directives import (
     alias_directive,
@@ -42,11 +44,16 @@ _LOC_WITHOUT_FILE: Final = (
 
 @final
 class Parser:
-    """Reads one module.  ``newest``: the newest PTX version; ``undefined``: entries that are only declared."""
+    """Reads one module.
 
-    __slots__ = ("bodies", "newest", "state", "undefined")
+    ``newest``: the newest PTX version; ``undefined``: entries that are only declared; ``inputs``: the lines at which further
+    inputs begin.
+    """
 
-    def __init__(self, source: str, file_name: str, newest: tuple[int, int]) -> None:
+    __slots__ = ("bodies", "inputs", "newest", "state", "undefined")
+
+    def __init__(self, source: str, file_name: str, newest: tuple[int, int], inputs: list[int]) -> None:
+        self.inputs: Final[list[int]] = inputs
         self.newest: Final[tuple[int, int]] = newest
         self.state: Final[State] = State(source, file_name)
         self.undefined: Final[list[Function]] = []
@@ -62,6 +69,9 @@ class Parser:
         state.place = forms.checker.place
         self.bodies = BodyReader(state, forms)
         while lex.kind != T_END:
+            while self.inputs and lex.line >= self.inputs[0]:
+                del self.inputs[0]
+                end_input(state)
             self._module_item()
             state.begun = True
         state.begun = True
@@ -218,9 +228,12 @@ def _word(digits: str) -> int:
     return value & ((1 << 32) - 1)
 
 
-def parse(text: str | bytes, file_name: str = "<string>", newest: tuple[int, int] = NEWEST) -> Module:
+def parse(
+    text: str | bytes, file_name: str = "<string>", newest: tuple[int, int] = NEWEST, inputs: Sequence[int] = ()
+) -> Module:
     """Reads a PTX module, of PTX version `newest` or older; raises :class:`orias.diag.CompileError` with all errors.
 
+    `inputs`: the lines at which further inputs begin in a text of several (:func:`orias.ptx.module_inputs.input_lines`).
     Warnings of an accepted module are in ``Module.warnings``.
     """
     if isinstance(text, bytes):
@@ -230,7 +243,7 @@ def parse(text: str | bytes, file_name: str = "<string>", newest: tuple[int, int
         source = prepare(text if nul < 0 else text[:nul], newest < _ANY_COMMENTS)
     except LexError as error:
         raise CompileError([Diagnostic("fatal", error.message, 0, 0, file_name)]) from None
-    parser = Parser(source, file_name, newest)
+    parser = Parser(source, file_name, newest, list(inputs))
     state = parser.state
     # A module is hundreds of thousands of objects without cycles: the cyclic collector would traverse them many times,
     # at half the speed of the parse (measured: 100 000 lines).

@@ -77,7 +77,7 @@ class State:
     """The state of the parser.  ``diagnostics`` collects semantic errors; :meth:`fatal` ends the parse."""
 
     __slots__ = (
-        "begun", "closing", "diagnostics", "errors", "file_name", "function", "last", "lex", "module", "overflows", "place", "scopes",
+        "begun", "closing", "diagnostics", "errors", "file_name", "function", "hidden", "last", "lex", "module", "overflows", "place", "scopes",
     )  # fmt: skip
 
     def __init__(self, source: str, file_name: str) -> None:
@@ -94,6 +94,8 @@ class State:
         """Remarks, with their severity, that come at the end of a text without errors."""
         self.scopes: Final[list[Scope]] = [Scope()]
         self.function: Function | None = None
+        self.hidden: Final[dict[str, list[Var | Function]]] = {}
+        """What is local to the inputs before this one, by its name in the text."""
         self.place: Place = Place(0, 0, "")
         """The module's declarations, known after .target."""
         self.overflows: Final[list[int]] = overflows(source)

@@ -46,6 +46,7 @@ WORDS: Final[dict[str, str]] = {
     "grid_id": "%gridid (64 bits)",
     "graph_exec": "%current_graph_exec (64 bits)",
     "nsmid": "%nsmid",
+    "stack_guard": "what -device-stack-protector keeps above local variables (64 bits)",
     "environment_0": "%envreg0 to %envreg15",
     "environment_16": "%envreg16 to %envreg31",
     "dynamic_shared": "%dynamic_smem_size",

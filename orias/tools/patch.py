@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CubinModule, KernelCode, Param
 from orias.cubin.reader import Reader
@@ -34,7 +35,10 @@ def patched_cubin(text: str, base: bytes) -> bytes:
     Raises CubinError if the listing has a section that the cubin lacks, or changes the length of a section with copied
     functions or relocations; AsmError for a text that is no instruction.
     """
-    module = Reader(base).module
+    reader = Reader(base)
+    if any(s.type in (elf.SHT_CUDA_UFT, elf.SHT_CUDA_UDT) for s in reader.elf.sections):
+        raise CubinError("a cubin with unified functions or variables cannot be patched")
+    module = reader.module
     known = {k.name: k for k in module.kernels}
     for name, code in assemble(text, load(TARGETS[module.target].table)).items():
         k = known.get(name.removeprefix(_TEXT))

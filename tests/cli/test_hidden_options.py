@@ -1,6 +1,7 @@
 """Options that change what is written in ways of their own: relocations that stay, functions for tools, code without uniform registers,
 files of controls and of link information, and the warning on stacks of unknown size."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,17 @@ def test_where_uniform_registers_are_needed(tmp_path: Path, capsys: pytest.Captu
     for line, (code, message) in said.items():
         assert command(tmp_path, HEAD.format("sm_90") + body.format(line), "-arch=sm_90", "--sw200428197=true") == code
         assert message in capsys.readouterr().err
+
+
+def test_controls_need_no_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As with ptxas: the file is written, and nothing is said."""
+    for name, code in (("controls", 0), ("none/controls", 255)):
+        line = ["-arch=sm_90", f"--query-controls={tmp_path / name}"]
+        real = subprocess.run([tool("ptxas"), *line], capture_output=True, text=True, timeout=60, check=False)
+        (tmp_path / name).unlink(missing_ok=True)
+        assert run(["ptxas", *line]) == code == real.returncode
+        assert (real.stdout, real.stderr) == capsys.readouterr()
+    assert (tmp_path / "controls").read_text().startswith("# Controls of Orias")
 
 
 def test_controls_are_written_and_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

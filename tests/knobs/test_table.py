@@ -55,6 +55,8 @@ FACTS = {
     "regalloc/allocation_check.py:_SLOT": "codes of the checker",
     "regalloc/allocation_check.py:_SP": "codes of the checker",
     "regalloc/allocation_check.py:_UNDEF": "codes of the checker",
+    "regalloc/stack_guard.py:_BYTES": "size of a guard, as in ptxas",
+    "regalloc/stack_guard.py:_WORD": "bytes of a word",
     "regalloc/allocation_check.py:_ROW": "codes of the checker",
     "regalloc/shared_spills.py:_MOST_THREADS": "threads of the largest block",
     "regalloc/shared_spills.py:_WARP": "threads of a warp",

@@ -80,7 +80,15 @@ def test_each_phase(name: str, level: int) -> None:
 
 @pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
-    "fields", [{"debug": True}, {"lineinfo": True}, {"compile_only": True}, {"maxrregcount": 24}, {"stack_check": True}]
+    "fields",
+    [
+        {"debug": True},
+        {"lineinfo": True},
+        {"compile_only": True},
+        {"maxrregcount": 24},
+        {"stack_check": True},
+        {"stack_guard": 1, "cloning": False},
+    ],
 )
 def test_options(fields: dict[str, object]) -> None:
     level = 0 if "debug" in fields else 3
@@ -159,7 +167,8 @@ def full() -> Func:
     fn.pool = ConstantPool(16, "k")
     fn.pool.place(5)
     fn.parted = frozenset((second.id,))
-    fn.expanded = fn.private = fn.moves_stack = fn.no_unroll = fn.stack_check = True
+    fn.expanded = fn.private = fn.moves_stack = fn.no_unroll = fn.stack_check = fn.guards_frame = True
+    fn.guard_traps = {3}
     fn.beside_async_copies = fn.samples_quads = fn.wgmma_crossing = fn.spares_uniform = True
     fn.implied = {1: 0xFF}
     fn.assigned, fn.keep_warp_barriers = {3: ["%r1", "%r2"]}, True

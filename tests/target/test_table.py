@@ -66,7 +66,7 @@ def test_words_do_not_overlap() -> None:
     wide = {"ntid": 12, "nctaid": 12, "cluster_size": 12, "cluster_reciprocal": 12, "cluster_count": 12, "texture_headers": 24,
             "environment_0": 64, "environment_16": 64}  # fmt: skip
     double = ("descriptor", "local_window", "shared_window", "bank_window", "parameter_window", "parameter_window_end",
-              "constant_window", "grid_id", "graph_exec")  # fmt: skip
+              "constant_window", "grid_id", "graph_exec", "stack_guard")  # fmt: skip
     for name, t in TARGETS.items():
         taken: dict[int, str] = {}
         for word in vocabulary.WORDS:

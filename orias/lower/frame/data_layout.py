@@ -1,9 +1,10 @@
 """Data layout: offsets of kernel parameters and of constant bank 3, and the bytes of initialisers."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from orias.cubin.callgraph import prototype_text
-from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, Variable
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, UnifiedId, Variable
 from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.target import descriptors, features
@@ -15,6 +16,7 @@ BINDING: dict[str, int] = {"": LOCAL, "extern": GLOBAL, "visible": GLOBAL, "weak
 
 
 _MOST_ALIGNED: Final = 128
+_MASK64: Final = (1 << 64) - 1
 REFERENCES: Final = frozenset(descriptors.HANDLE_KINDS)
 """Types of texture, surface and sampler references."""
 
@@ -75,7 +77,8 @@ def initial_data(
 ) -> tuple[bytes | None, list[Reloc]]:
     """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it.
 
-    Relocation types are those of ptxas 13.0.88.  Global variables and generic addresses use G64.  The bank offset of a
+    Relocation types are those of ptxas 13.0.88.  Global variables and generic addresses use G64, global ones
+    in unified variables UNIFIED.  The bank offset of a
     constant is known in executable modules (`const_offset`) and a relocation in relocatable ones (None).  A function is
     a symbol where it has a section of its own (`own_sections`), or a number (`pointer`).  A byte mask selects a
     relocation type per byte.  `symbols`: those of variables declared in functions.
@@ -114,6 +117,8 @@ def initial_data(
             continue
         elif to.space == "const" and not value.generic:
             whole, first = R_64, R_8_0
+        elif to.space == "global" and unified_id(v.attributes) is not None:
+            whole, first = R_UNIFIED, R_UNIFIED8_0
         else:
             whole, first = R_G64, R_G8_0
         name = to.name if isinstance(to, Function) else symbols.get(to, to.name)
@@ -133,8 +138,22 @@ def cubin_variable(v: Var, space: str, symbol: str) -> Variable:
     out.declared = v.name
     out.common = v.linkage == "common"
     out.managed = "managed" in v.attributes
-    out.unified = any(a.startswith("unified") for a in v.attributes)
+    out.unified = unified_id(v.attributes)
     return out
+
+
+def unified_id(attributes: Iterable[str]) -> UnifiedId | None:
+    """The numbers in the attribute ``unified(a,b)`` of a variable or function; None without it."""
+    for a in attributes:
+        if a.startswith("unified("):
+            first, second = a.removeprefix("unified(").removesuffix(")").split(",")
+            return int(first) & _MASK64, int(second) & _MASK64
+    return None
+
+
+def function_unified_id(f: Function) -> UnifiedId | None:
+    """As :func:`unified_id`, of a function."""
+    return unified_id(key.removeprefix("attribute:") for key in f.directives)
 
 
 def prototype(f: Function) -> str:

@@ -75,6 +75,9 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
         for v in state.frame_offset:
             module.kernel.frame_places[v.name] = state.frame_offset[v]
     fn.frame_fixed = align_up(state.frame_top, 8)
+    fn.guards_frame = (
+        kind == "func" and module.options.own_sections and _is_guarded(f, module.options.stack_guard, facts.alloca)
+    )
     _prune(fn)
     put_view_fences(fn)
     renumber(fn)
@@ -131,6 +134,11 @@ def outgoing_bytes(i: Instr) -> int:
         last = i.args[-1].var
         return align_up(where[-1].stack + (last.size if last is not None else 0), 8)
     return total
+
+
+def _is_guarded(f: Function, limit: int, alloca: bool) -> bool:
+    """Whether a function gets a guard: with alloca, or if its local variables have `limit` bytes; never if `limit` is negative."""
+    return limit >= 0 and (alloca or sum(v.size for v in f.variables if v.space == "local") >= limit)
 
 
 def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str) -> None:

@@ -93,14 +93,18 @@ class ModuleLower:
                 raise Unsupported(f"Variable '{v.name}' has an alignment of more than {_LARGEST_DATA} bytes", v.line)
         self._layout_const()
         self._find_pointers()
+        for f in self.ast.functions:
+            if data_layout.function_unified_id(f) is not None:
+                # The linker and the host have its address.
+                if self.definition(f).body is None:
+                    self._extern(f)
+                self._take_address(self.definition(f))
         if self.options.own_sections and not self.options.relocatable:
             self._layout_common_shared()
         left_out = self._unreached() if self.options.drops_unreached else set()
         for f in self.ast.functions:
             if f.name in left_out:
                 continue
-            if f.body is not None and any(key.startswith("attribute:unified") for key in f.directives):
-                raise Unsupported(f"The unified function '{f.name}' is not supported yet", f.line)
             if f.body is not None and (f.entry or self.options.own_sections):
                 self._kernel(f)
         if self.options.own_sections and not self.options.relocatable:
@@ -109,8 +113,11 @@ class ModuleLower:
         self._variables()
         if self.options.relocatable:
             used = {callee for k in self.program.kernels for _, callee in k.edges} | {a for a, _ in self.ast.aliases}
+            pointed = {name for name, _ in self.program.address_taken}
             for f in self.ast.functions:
-                if not f.entry and (f.name in used if f.body is None else f.linkage in ("visible", "weak")):
+                if f.entry or f.name in pointed:
+                    continue
+                if f.name in used if f.body is None else f.linkage in ("visible", "weak"):
                     self.program.prototypes.append((f.name, data_layout.prototype(f)))
         return self.program
 
@@ -175,7 +182,7 @@ class ModuleLower:
             out = data_layout.cubin_variable(v, v.space, self.symbol(v))
             # A whole program defines what nothing else can; ptxas does so with a warning.
             out.extern = out.extern and self.options.linked
-            if v.init is not None or v.space == "const":
+            if v.init is not None or v.space == "const" or out.unified is not None:
                 # Other variables take no bytes of the file.
                 written += v.size + data_layout.var_align(v)
                 if written > _LARGEST_DATA:
@@ -509,10 +516,9 @@ class ModuleLower:
             return self._sampler_value(ctx, var) if var.type == "samplerref" else self._reference_value(ctx, var)
         if space == "global":
             self._used.add(var)
-            if any(a.startswith("unified") for a in var.attributes):
-                raise ctx.unsupported(f"The address of '{var.name}'")
             if self.options.names_globals:
-                return self._symbol(ctx, self.symbol(var), addend)
+                unified = data_layout.unified_id(var.attributes) is not None
+                return self._symbol(ctx, self.symbol(var), addend, "unified_" if unified else "")
             base = ctx.b.copy(const(4, self.slot(self.symbol(var))), 2)
             return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
         if space == "const":

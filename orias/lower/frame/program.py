@@ -15,6 +15,7 @@ class LowerOptions:
     ``own_sections``: functions have sections of their own instead of copies after each kernel.
     ``extensible``: -ewp, a whole program whose global variables and undefined functions are symbols for a linker.
     ``drops_unreached``: with ``own_sections``: functions that no kernel reaches are left out.
+    ``stack_guard``: as in :class:`orias.options.Options`.
     ``preserve_relocs``: addresses of shared and constant variables are from relocations, which the writer resolves and keeps.
     """
 
@@ -26,6 +27,7 @@ class LowerOptions:
         "opt_level",
         "preserve_relocs",
         "relocatable",
+        "stack_guard",
     )
 
     def __init__(
@@ -37,7 +39,9 @@ class LowerOptions:
         extensible: bool = False,
         preserve_relocs: bool = False,
         drops_unreached: bool = False,
+        stack_guard: int = -1,
     ) -> None:
+        self.stack_guard: int = stack_guard
         self.drops_unreached: bool = drops_unreached
         self.preserve_relocs: bool = preserve_relocs
         self.relocatable: bool = relocatable

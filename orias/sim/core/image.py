@@ -31,9 +31,13 @@ from orias.cubin.relocs import (
     R_G64,
     R_SAMP_HEADER_INDEX,
     R_UNIFIED,
+    R_UNIFIED8_0,
+    R_UNIFIED32_HI_32,
+    R_UNIFIED32_LO_32,
     apply,
     reloc_name,
 )
+from orias.cubin.unified import VARIABLES
 from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.isa_table import EncodeError, IsaTable
 from orias.isa.isa_table import load as load_table
@@ -69,7 +73,9 @@ _MOST_YZ: Final = 65535
 _MOST_SHARED: Final = 256 << 10
 """Bytes of shared memory of an SM with the most of it: no launch has more."""
 _CODE_ALIGN: Final = 128
-_WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_ABS32_HI_32)
+_UPPER: Final = (R_ABS32_HI_32, R_UNIFIED32_HI_32)
+_WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_UNIFIED32_LO_32, *_UPPER)
+"""Relocation types of a 32-bit immediate."""
 _BANK_FIELDS: Final[dict[int, int]] = {R_CONST_FIELD19_40: 16, R_CONST_FIELD21_38: 16, R_CONST_FIELD22_37: 17}
 """Types for a constant bank with an offset -> bits of the offset, which the bank's number follows."""
 _FIELDS: Final = (R_ABS16_32, R_ABS24_40, *_BANK_FIELDS)
@@ -78,7 +84,10 @@ _CONSTANT: Final = ".nv.constant"
 _RESERVED: Final = ".nv.reservedSmem"
 _UNIFIED: Final = "__UFT_OFFSET"
 """The distance of functions' addresses from those in a table of unified functions: no object has a table here."""
-"""Relocation types of a 32-bit immediate."""
+_VARIABLES: Final = (".nv.global", ".nv.global.init", ".nv.constant3", VARIABLES)
+"""Sections that lie in device memory."""
+_BYTES: Final[dict[int, int]] = {first + k: k for first in (R_8_0, R_G8_0, R_UNIFIED8_0) for k in range(8)}
+"""Types for one byte of an address -> its number."""
 _CONTROL: Final = 0x1FFFFF << 105
 _LIMIT: Final = 1 << 15
 _known: dict[tuple[str, int], Plan] = {}
@@ -189,7 +198,7 @@ class Image:
         elf = self.reader.elf
         self.banks: dict[str, bytes] = {}
         for s in elf.sections:
-            if s.name in (".nv.global", ".nv.global.init", ".nv.constant3"):
+            if s.name in _VARIABLES:
                 if beside is not None:
                     self._section_address[s.index] = beside.section(s.name)
                     continue
@@ -290,9 +299,9 @@ class Image:
         out = bytearray(data)
         for r in relocs:
             value = self._symbol(r.symbol, section.name)
-            if R_8_0 <= r.type < R_G8_0 + 8:
-                # One byte of the address: 8_0 to 8_56, then G8_0 to G8_56.
-                out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * ((r.type - R_8_0) % 8) & 0xFF
+            byte = _BYTES.get(r.type)
+            if byte is not None:
+                out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * byte & 0xFF
                 continue
             if r.type not in (R_64, R_G64, R_UNIFIED, R_FUNC_DESC_64):
                 raise LoadError(f"{section.name}: relocation type {r.type} is not simulated")
@@ -390,7 +399,7 @@ class Image:
             if i < 0:
                 return illegal(offset, f"relocation type {kind_} on {d.op.name} is not simulated")
             if kind_ in _WORDS:
-                d.src[i] = imm(value >> 32 if kind_ == R_ABS32_HI_32 else value)
+                d.src[i] = imm(value >> 32 if kind_ in _UPPER else value)
             else:
                 d.src[i] = imm64(value)
         elif d.op.base == "I2F" and (d.op.has("S64") or d.op.has("U64")) and is_imm(d.src[0]):

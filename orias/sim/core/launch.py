@@ -32,6 +32,8 @@ SHARED_WINDOW: Final = 0x7EFF00000000
 LOCAL_WINDOW: Final = 0x7EFE00000000
 STACK_TOP: Final = 0xFFFDC0
 """Initial stack pointer: offset in the local window."""
+_STACK_GUARD: Final = 0x9E3779B97F4A7C15
+"""The constant that guards of frames hold; the driver's is not known."""
 UNKNOWN_STACK: Final = 0xFFFFFFFF
 """MIN_STACK_SIZE that nvlink writes where it cannot know the depth of calls."""
 DEFAULT_STACK: Final = 1024
@@ -157,6 +159,7 @@ class Launch:
         if t.has_word("shared_window"):
             put(t.word("shared_window"), SHARED_WINDOW, 8)
         put(t.word("stack_pointer"), STACK_TOP)
+        put(self._place(t, "stack_guard"), _STACK_GUARD, 8)
         # Parameters have generic addresses: a copy of them is in device memory.
         copy = self.image.arena.allocate(max(len(params), 16), "parameters")
         self.image.arena.write(copy, params)
