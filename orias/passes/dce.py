@@ -18,7 +18,7 @@ from orias.isa.operand import (
     is_hardwired,
 )
 from orias.ori.ir import OP_PHI, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC, taking_part
+from orias.analysis.collectives import WARPSYNC, taking_part
 
 _KEEP: Final = F_SIDE | F_TERM
 _ASKED: Final = _KEEP | F_FENCE

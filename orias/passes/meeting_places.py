@@ -38,7 +38,7 @@ from orias.isa.operand import (
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PHI, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC
+from orias.analysis.collectives import WARPSYNC
 from orias.passes.joined_collectives import Site, words
 from orias.passes.ssa_repair import repair_ssa
 from orias.passes.thread_copies import keep_in_threads
