@@ -28,6 +28,7 @@ from orias.ptx.ast import Module
 from orias.ptx.pragmas import knob_pragmas
 from orias.regalloc.register_allocation import set_known_clobbers
 from orias.regalloc.register_budget import most_warps, register_counts
+from orias.regalloc.shared_spills import shared_spills
 from orias.schedule.texture_quads import reserve as reserve_quads
 from orias.target import features
 from orias.target.profile import Target
@@ -64,6 +65,7 @@ class KernelCompiler:
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
             if not kernel.entry.entry_regs:
                 fn.max_regs = min(fn.max_regs, knobs.max_reg_count)
+        kernel.entry.shared_spills = shared_spills(kernel, self.options, self.target, self.diagnostics)
         reserve_quads(kernel.all_functions())
         for fn in kernel.in_order():
             fn.beside_async_copies = copies
@@ -85,6 +87,7 @@ class KernelCompiler:
             runner.run(fn)
             if fn.clobbers is not None and (fn.kind == "helper" or fn.private):
                 done[fn.name] = fn
+        kernel.shared_size = max(kernel.shared_size, kernel.entry.shared_end)
         self.diagnostics.extend(advice(kernel))
         if self.options.remarks:
             self.decisions.extend(kernel_decisions(kernel))

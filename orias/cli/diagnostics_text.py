@@ -17,6 +17,7 @@ _ALONE = (
     " 32-Bit compilation is no longer supported",
     "GNU Jobserver support requested",
     "Internal error: symbol already assigned",
+    "Pragma 'enable_smem_spilling' is not allowed for",
 )
 _ALONE_ENDS = ("' not supported", "used in function_name attribute.")
 """Beginnings and ends of final messages after which ptxas does not print ABORTED (measured on 13.0.88)."""

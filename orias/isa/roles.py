@@ -27,6 +27,8 @@ LOAD_UNIFORM_CONSTANT: Final[dict[str, dict[int, Op]]] = {
 """By the target's spelling ``uniform_constant``."""
 LOAD_LOCAL: Final[dict[int, Op]] = {1: op("LDL"), 2: op("LDL.64")}
 STORE_LOCAL: Final[dict[int, Op]] = {1: op("STL"), 2: op("STL.64")}
+LOAD_SHARED: Final[Op] = op("LDS")
+STORE_SHARED: Final[Op] = op("STS")
 CONSTANT_WORDS: Final[dict[Op, int]] = {
     o: n for d in (LOAD_CONSTANT, *LOAD_UNIFORM_CONSTANT.values()) for n, o in d.items()
 }
@@ -52,6 +54,7 @@ READ_SPECIAL_BITS: Final[Op] = op("specialbits")
 MOVED_WORD: Final[Op] = op("movedword")
 """Pseudo operation: a word of constant bank 0 that moves with the cluster; sources are the register with its size, the step and the place."""
 MULTIPLY_ADD: Final[Op] = op("IMAD")
+SHIFT_ADD: Final[Op] = op("LEA")
 BARRIER_PAIR: Final[str] = "barrierpair"
 """Pseudo operation: a barrier of the block with number and number of threads in two registers; modifiers as those of BAR."""
 BARRIER_NUMBERS: Final = 0xF

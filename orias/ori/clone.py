@@ -59,6 +59,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.max_regs, to.reg_count, to.packed = fn.max_regs, fn.reg_count, fn.packed
     to.most_warps = fn.most_warps
     to.spill_stores, to.spill_loads = fn.spill_stores, fn.spill_loads
+    to.shared_spills, to.spill_base, to.shared_end = fn.shared_spills, fn.spill_base, fn.shared_end
     to.next_block, to.next_uid = fn.next_block, fn.next_uid
     to.private, to.clobbers = fn.private, fn.clobbers
     to.moves_stack, to.stack_check = fn.moves_stack, fn.stack_check

@@ -5,7 +5,7 @@ from typing import Final
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
 from orias.knobs.knob_settings import KnobError, KnobSettings, changed, parse_setting
 from orias.knobs.knob_values import DEFAULTS
-from orias.ori.ir import ON_STACK, Clobbers, ConstantPool, Func, Location, SymRef
+from orias.ori.ir import ON_STACK, Clobbers, ConstantPool, Func, Location, SharedSpills, SymRef
 
 FILE_NAMES: Final[dict[int, str]] = {K_R: "R", K_UR: "UR", K_P: "P", K_UP: "UP", K_B: "B"}
 _PLACE_NAMES: Final[dict[int, str]] = {**FILE_NAMES, ON_STACK: "frame"}
@@ -35,6 +35,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(".knobs " + " ".join(s.line() for s in changed(fn.knobs)))
     if fn.spill_stores or fn.spill_loads:
         lines.append(f".spills {fn.spill_stores} {fn.spill_loads}")
+    if fn.shared_spills is not None:
+        lines.append(_shared_spills(fn, fn.shared_spills))
     flags = [name for name in FLAGS if getattr(fn, name)]
     if flags:
         lines.append(".flags " + " ".join(flags))
@@ -68,6 +70,11 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
     return lines
 
 
+def _shared_spills(fn: Func, x: SharedSpills) -> str:
+    numbers = (fn.spill_base, fn.shared_end, x.start, x.room, x.threads, *x.shape)
+    return ".shared_spills " + " ".join([str(n) for n in numbers])
+
+
 def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, int]]) -> bool:
     """Enter the fact of one line, split into words; False if `key` is no fact.
 
@@ -89,6 +96,9 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
             raise ValueError(str(e)) from None
     elif key == ".spills":
         fn.spill_stores, fn.spill_loads = _numbers(rest, 2)
+    elif key == ".shared_spills":
+        fn.spill_base, fn.shared_end, start, room, threads = _numbers(rest[:5], 5)
+        fn.shared_spills = SharedSpills(start, room, threads, tuple([int(n) for n in rest[5:]]))
     elif key == ".flags":
         for name in rest:
             if name not in FLAGS:

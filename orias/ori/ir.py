@@ -303,6 +303,22 @@ class Location:
 
 
 @final
+class SharedSpills:
+    """Shared memory for spilled words: `threads` of a block have a word each in a row, the rows begin at byte `start`.
+
+    ``room``: bytes from there on.  ``shape``: the dimensions of a block, empty if they may vary.
+    """
+
+    __slots__ = ("room", "shape", "start", "threads")
+
+    def __init__(self, start: int, room: int, threads: int, shape: tuple[int, ...]) -> None:
+        self.start: Final[int] = start
+        self.room: Final[int] = room
+        self.threads: Final[int] = threads
+        self.shape: Final[tuple[int, ...]] = shape
+
+
+@final
 class Func:
     """One function in some phase of compilation; ``blocks[0]`` is the entry and has no predecessors.
 
@@ -345,7 +361,10 @@ class Func:
         "remarks",
         "retries",
         "samples_quads",
+        "shared_end",
+        "shared_spills",
         "slots_at",
+        "spill_base",
         "spill_loads",
         "spill_stores",
         "stack_check",
@@ -422,6 +441,12 @@ class Func:
         """The register count of the tightest allocation that was found, where it is not used because as many warps fit without it; else 0."""
         self.spill_stores: int = 0
         self.spill_loads: int = 0
+        self.shared_spills: SharedSpills | None = None
+        """Where spilled words may go in shared memory; None: local memory holds them all."""
+        self.spill_base: int = -1
+        """The R register with the address of a thread's first spilled word in shared memory; -1: there is none."""
+        self.shared_end: int = 0
+        """Bytes of shared memory up to the end of the spilled words in it; 0: there are none."""
         self.next_block: int = 0
         self.next_uid: int = 1
         self.private: bool = False

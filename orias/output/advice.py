@@ -1,23 +1,18 @@
 """Performance advice on finished kernels, as numbered messages in the order of ptxas."""
 
-from typing import Final
-
 from orias.diag import Diagnostic
 from orias.isa.operand import K_UR, in_file, is_zero_reg, reg_id
 from orias.isa.widths import dst_width
 from orias.lower.frame.program import Kernel
 from orias.ori.decisions import WGMMA, Decision
 from orias.ori.remarks import INJECTIONS, REASONS
-from orias.ptx.ast import Pragma
-
-_SHARED_SPILLS: Final = "enable_smem_spilling"
 
 
 def advice(kernel: Kernel) -> list[Diagnostic]:
     """The remarks of phases on a kernel and its functions.
 
     They are in ptxas's order: inserted ARRIVEs, inserted waits, and one reason why operations run one at a time.  Then a
-    warning if uniform registers are taken that should be spared, and if the kernel asks for spills to shared memory, which Orias does not have, and spills.
+    warning if uniform registers are taken that should be spared.
     """
     found: list[tuple[int, int, str]] = []
     for fn in kernel.in_order():
@@ -40,13 +35,6 @@ def advice(kernel: Kernel) -> list[Diagnostic]:
                 "warning",
                 f"(C7601) Uniform registers were disallowed, but the compiler required ({highest}) uniform registers "
                 "for correct code generation.",
-            )
-        )
-    spills = any(fn.spill_stores or fn.spill_loads for fn in kernel.all_functions())
-    if spills and any(isinstance(s, Pragma) and s.text == _SHARED_SPILLS for s in kernel.ptx.body or ()):
-        out.append(
-            Diagnostic(
-                "warning", f"Pragma '{_SHARED_SPILLS}' is not obeyed: '{kernel.ptx.name}' spills to local memory"
             )
         )
     return out

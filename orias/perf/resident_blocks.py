@@ -3,12 +3,9 @@
 from typing import Final, final
 
 from orias.target.profile import Target
-from orias.target.register_steps import SUB_PARTITIONS
+from orias.target.register_steps import warps_with
 
 _WARP: Final = 32
-_REGISTER_STEP: Final = 8
-_WARP_REGISTERS: Final = 512
-"""Registers of a lane of a sub-partition."""
 
 
 @final
@@ -28,12 +25,10 @@ def occupancy(profile: Target, registers: int, threads: int, shared: int) -> Occ
     """The occupancy of blocks of `threads` with `shared` bytes (static, dynamic and reserved); at least one block."""
     warps = (threads + _WARP - 1) // _WARP
     most = profile.number("threads_per_sm") // _WARP
-    step = max(_REGISTER_STEP, (registers + _REGISTER_STEP - 1) // _REGISTER_STEP * _REGISTER_STEP)
-    by_registers = _WARP_REGISTERS // step * SUB_PARTITIONS // warps
     limits = [
         (most // warps, "threads"),
         (profile.number("ctas_per_sm"), "blocks"),
-        (by_registers, "registers"),
+        (warps_with(registers) // warps, "registers"),
         (profile.number("shared_per_sm") // shared if shared else 1 << 30, "shared memory"),
     ]
     blocks, limit = min(limits, key=lambda x: x[0])

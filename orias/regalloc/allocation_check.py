@@ -38,6 +38,7 @@ from orias.isa.operand import (
     kind_of,
     lane_words,
     modifiers_of,
+    r,
     reg,
     reg_id,
     vreg,
@@ -50,6 +51,7 @@ from orias.isa.roles import (
     COMBINE_PREDICATES,
     COMBINE_UNIFORM_PREDICATES,
     CONSTANT_WORDS,
+    LOAD_SHARED,
     LOCAL_LOADS,
     LOCAL_STORES,
     MOVE,
@@ -61,6 +63,7 @@ from orias.isa.roles import (
     RESTORE_BARRIER,
     SAVE_BARRIER,
     SELECT,
+    STORE_SHARED,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.ori.text import inst_text
@@ -71,6 +74,8 @@ State = dict[int, frozenset[int]]
 """The values that each place holds.  Places: ``kind << 8 | number`` for registers, ``_SLOT + address`` for stack words."""
 
 _SLOT: Final = 1 << 20
+_ROW: Final = 1 << 25
+"""Places of words in shared memory are from here on."""
 _SP: Final = 1 << 30
 """The place of the distance in bytes by which R1 has moved, as a set of one number."""
 _UNDEF: Final = 1 << 31
@@ -519,6 +524,8 @@ class _Checker:
         src = inst.src
         if inst.op in LOCAL_LOADS or inst.op in LOCAL_STORES:
             return self._memory(inst, st)
+        if inst.op in (LOAD_SHARED, STORE_SHARED):
+            return self._shared(inst, st)
         known = self._known(inst)
         if known:
             first = _place(inst.dst[0])
@@ -554,9 +561,14 @@ class _Checker:
 
     def _memory(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
         width = next((_MEMORY[m] for m in inst.op.mods if m in _MEMORY), 1)
-        if inst.src[1] != SP or not is_imm(inst.src[3]):
+        if not is_imm(inst.src[3]):
             return None
-        sp = st.get(_SP, _NOTHING)
+        if self.after.moves_stack and inst.src[1] == r(self.after.spill_base):
+            sp = frozenset((-self.after.frame_size,))
+        elif inst.src[1] == SP:
+            sp = st.get(_SP, _NOTHING)
+        else:
+            return None
         if len(sp) != 1:
             self._fault("stack access while the place of the stack pointer is uncertain")
             return []
@@ -568,6 +580,19 @@ class _Checker:
         if inst.op in LOCAL_LOADS:
             return [(reg + k, st.get(slot + 4 * k, _NOTHING)) for k in range(width)]
         return [(slot + 4 * k, st.get(reg + k, _NOTHING)) for k in range(width)]
+
+    def _shared(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
+        """As for local memory, of a spilled word in shared memory; None for an access of the program."""
+        spills = self.after.shared_spills
+        if spills is None or inst.src[1] != r(self.after.spill_base):
+            return None
+        offset = imm_signed(inst.src[3]) - self.after.target.number("system_shared") - spills.start
+        if not 0 <= offset < min(self.after.shared_end - spills.start, spills.room) or offset % (4 * spills.threads):
+            self._fault("spilled word outside of its rows in shared memory")
+        slot = _ROW + offset
+        if inst.op is LOAD_SHARED:
+            return [(_place(inst.dst[0]), st.get(slot, _NOTHING))]
+        return [(slot, st.get(_place(inst.src[4]), _NOTHING))]
 
 
 def _is_zero(o: Opnd) -> bool:

@@ -22,7 +22,8 @@ def usable(fn: Func, file: int) -> int:
     """Mask of the registers of a file that may be allocated in this function."""
     if file == K_R:
         top = min(HIGHEST_R, fn.max_regs - SYSTEM_REGISTERS - 1)
-        return ((1 << (top + 1)) - 1) & ~(2 | fn.quad_registers)
+        reserved = 2 | fn.quad_registers | (1 << fn.spill_base if fn.spill_base >= 0 else 0)
+        return ((1 << (top + 1)) - 1) & ~reserved
     if file == K_UR:
         # A function would have to save UR36 and up: it uses only the scratch registers.
         top = fn.target.number("last_uniform") if fn.kind == "entry" else abi.LAST_SCRATCH_UR

@@ -39,7 +39,8 @@ def locate(fn: Func, classes: Classes, trace: Trace, state: SpillState) -> None:
                         _instructions(rg.block_start, rg.block_end, b, emitted, start, end),
                     )
     left = {i.uid for i in fn.insts()}
-    for uid, words in state.stored.items():
+    # Places in the frame are relative to R1, which must not move then.
+    for uid, words in state.stored.items() if not fn.moves_stack else ():
         if uid in left:
             for v, word, offset in words:
                 named = fn.names.get(v, [])

@@ -6,7 +6,7 @@ from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.analysis.inflight import has_operations
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, kind_of, reg_id
-from orias.isa.roles import LOCAL_STORES
+from orias.isa.roles import LOCAL_LOADS, LOCAL_STORES
 from orias.ori.clone import clone, restore
 from orias.ori.ir import Block, Clobbers, Func, Inst
 from orias.regalloc.accumulator_registers import tie_accumulators
@@ -22,6 +22,7 @@ from orias.regalloc.pressure import Pressure, candidates, choose_victims, room_l
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.register_decision import Peak, register_decision
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
+from orias.regalloc.spill_base import reserve_base, use_base, wants_base
 from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
 from orias.regalloc.wgmma_spill import check_operations, gather_accumulators
@@ -61,25 +62,38 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
     elif fn.names:
         trace = Trace()
     state = SpillState()
+    kept = clone(fn) if wants_base(fn) else None
+    decided = len(fn.decisions or ())
     classes, result = _solve(fn, state)
+    if state.size and kept is not None:
+        restore(fn, kept)
+        if fn.decisions is not None:
+            del fn.decisions[decided:]
+        if not reserve_base(fn) and fn.moves_stack:
+            raise OutOfRegisters(f"Function '{fn.name}' with 'alloca' spills and has no register for the address", 0)
+        if trace is not None:
+            trace.before = copy_function(fn)
+        state = SpillState()
+        classes, result = _solve(fn, state)
     peak = Peak(classes) if fn.decisions is not None else None
     expand(classes, result.used, trace)
     if fn.names and trace is not None:
         locate(fn, classes, trace, state)
     used = result.used
+    if fn.spill_base >= 0:
+        use_base(fn, state)
+        used[K_R] |= 1 << fn.spill_base
     for b in fn.blocks:
         for inst in b.insts:
             if inst.uid in state.uids:
                 if inst.op in LOCAL_STORES:
                     fn.spill_stores += 8 if inst.op.mods else 4
-                else:
+                elif inst.op in LOCAL_LOADS:
                     fn.spill_loads += 8 if inst.op.mods else 4
     for reg in classes.rg.phys:
         used[kind_of(reg)] |= 1 << reg_id(reg)
     used[K_R] |= fn.quad_registers
     lost = {file: mask | lost_in_calls(fn, file) for file, mask in used.items()}
-    if state.size and fn.moves_stack:
-        raise Unsupported(f"'alloca' in '{fn.name}', which needs to spill registers, is not supported yet")
     scratch = finish_frame(fn, lost, state.size)
     fn.reg_count = (used[K_R] | scratch[K_R] | 2).bit_length() + SYSTEM_REGISTERS
     if fn.decisions is not None and peak is not None:

@@ -91,8 +91,8 @@ _CONSTANTS: Final = UR_BASE + 255
 """The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _ARRIVAL: Final = -1
 """No unit: the arrival of a warpgroup, for which its operation waits whether it uses registers or not."""
-_ACQUIRES: Final = 1
-_FENCES: Final = 2
+_WAITS_FOR_ACQUIRES: Final = 1
+_WAITS_FOR_LOADS: Final = 2
 _SETTER_DISTANCE: Final = 2
 """Cycles from an instruction that sets a scoreboard to one that waits for it (measured minimum on all targets)."""
 _NOT_BETWEEN: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
@@ -140,7 +140,7 @@ class _Row:
         self.asks: list[int] = []
         """The units for whose pending events it waits, as keys of ``_Pending``."""
         self.acquires: int = 0
-        """_ACQUIRES: waits for results of operations that acquire; _FENCES: for those of all loads."""
+        """_WAITS_FOR_ACQUIRES: waits for results of operations that acquire; _WAITS_FOR_LOADS: for those of all loads."""
         self.write: int = -1
         self.read: int = -1
         self.late_units: list[int] = []
@@ -409,7 +409,9 @@ class _Assigner:
                     elif inst.op.flags & (F_READ | F_WRITE):
                         barrier = None
                     elif inst.op in ACQUIRES:
-                        row.acquires = _ACQUIRES if barrier is None else 0 if "SC" in barrier.mods else _FENCES
+                        row.acquires = (
+                            _WAITS_FOR_ACQUIRES if barrier is None else 0 if "SC" in barrier.mods else _WAITS_FOR_LOADS
+                        )
                 rows.append(row)
             self.rows.append(rows)
 
@@ -472,7 +474,7 @@ class _Assigner:
                         if u in pending:
                             wanted |= pending[u]
                     if row.acquires:
-                        wanted |= open_ & (self.acquired if row.acquires == _ACQUIRES else self.loaded)
+                        wanted |= open_ & (self.acquired if row.acquires == _WAITS_FOR_ACQUIRES else self.loaded)
                     if row.inst.op.flags & F_PARTIAL:
                         # The rest of the result is older, but arrives before this part of it.
                         wanted &= ~self.awaited

@@ -25,6 +25,11 @@ def registers_for(warps: int) -> int:
     return min(MOST_REGISTERS, _SHARE // max(warps, 1) // _STEP * _STEP)
 
 
+def warps_with(registers: int) -> int:
+    """Warps whose registers an SM has, each thread with `registers`."""
+    return _SHARE // (-(-max(registers, 1) // _STEP) * _STEP) * SUB_PARTITIONS
+
+
 def allowed(count: int) -> int:
     """The register limit that a directive sets, clamped to FEWEST_REGISTERS..MOST_REGISTERS."""
     return max(FEWEST_REGISTERS, min(MOST_REGISTERS, count))

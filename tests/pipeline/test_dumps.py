@@ -11,7 +11,7 @@ from orias.isa.operand import K_P, K_R, r
 from orias.knobs.knob_settings import from_dict
 from orias.options import Options
 from orias.ori.clone import clone, restore
-from orias.ori.ir import Block, CallInfo, Clobbers, ConstantPool, Func, JumpTable, Location
+from orias.ori.ir import Block, CallInfo, Clobbers, ConstantPool, Func, JumpTable, Location, SharedSpills
 from orias.ori.text import dump, parse
 from orias.pipeline.phases import PHASES
 from orias.target.profile import target
@@ -169,6 +169,7 @@ def full() -> Func:
     fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count, fn.most_warps = 8, 16, 64, 32, 48
     fn.packed = 28
     fn.spill_stores, fn.spill_loads, fn.quad_registers, fn.entry_regs = 4, 12, 0xF0, 168
+    fn.shared_spills, fn.spill_base, fn.shared_end = SharedSpills(64, 4096, 96, (32, 3)), 0, 448
     fn.slots_at = 0x390
     fn.wgmma_crossing_remark, fn.wgmma_serial = 7509, 7511
     fn.clobbers = Clobbers(1, 2, 3, 4, 5)

@@ -3,10 +3,22 @@
 import struct
 from pathlib import Path
 
+from orias.cubin.elf import ElfFile
+from orias.isa.decode import Decoded
 from orias.isa.isa_table import IsaTable, load
 from orias.isa.operand import K_IMM, K_P, K_UP, KIND_MASK, PAYLOAD_SHIFT, PT, is_true_pred
 from orias.ori.ir import Block, Func, Inst
+from orias.target.decoder_class import table_of_sm
 from orias.target.profile import Target
+from orias.tools.cubin_target import sm_number
+
+
+def code_of(cubin: bytes, name: str = "k") -> list[Decoded]:
+    """The instructions of a kernel of a cubin."""
+    file = ElfFile(cubin)
+    data = next(s.data for s in file.sections if s.name == f".text.{name}")
+    table = load(table_of_sm(sm_number(file)))
+    return [table.decode(int.from_bytes(data[k : k + 16], "little")) for k in range(0, len(data), 16)]
 
 
 def text_sections(path: Path) -> list[tuple[str, bytes]]:

@@ -3,11 +3,9 @@
 import pytest
 
 import orias
-from orias.cubin.reader import Reader
 from orias.isa.decode import Decoded
-from orias.isa.isa_table import load
-from orias.target.profile import profile_of_sm
 from orias.timing.ctl import read_barrier, stall, wait_mask, write_barrier
+from tests.schedule.decoded import code_of
 
 _TEXT = """
 .version 8.7
@@ -34,10 +32,7 @@ ARCHES = ("sm_75", "sm_80", "sm_90", "sm_100a", "sm_120")
 
 
 def code(arch: str, body: str) -> list[Decoded]:
-    reader = Reader(orias.compile(_TEXT.format(arch=arch, body=body), arch=arch).data)
-    data = next(s.data for s in reader.elf.sections if s.name == ".text.k")
-    table = load(profile_of_sm(reader.sm).table)
-    return [table.decode(int.from_bytes(data[k : k + 16], "little")) for k in range(0, len(data), 16)]
+    return code_of(orias.compile(_TEXT.format(arch=arch, body=body), arch=arch).data)
 
 
 def waits_for(insts: list[Decoded], k: int, of: Decoded) -> bool:

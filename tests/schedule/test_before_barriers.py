@@ -3,9 +3,8 @@
 import pytest
 
 import orias
-from orias.cubin.reader import Reader
-from orias.isa.isa_table import load
 from orias.timing.ctl import read_barrier, wait_mask, write_barrier
+from tests.schedule.decoded import code_of
 
 _TEXT = """
 .version 8.7
@@ -42,11 +41,8 @@ _TEXT = """
 @pytest.mark.parametrize("barrier", ["bar.sync 0", "bar.arrive 1, 64"])
 def test_a_barrier_waits(before: str, operation: str, barrier: str, arch: str, level: int) -> None:
     """ptxas 13.0.88 does so; without, one of five products of Triton had stale lines of shared memory on an H100."""
-    cubin = orias.compile(_TEXT.format(arch=arch, before=before, barrier=barrier), arch=arch, opt_level=level).data
-    reader = Reader(cubin)
-    code = next(s.data for s in reader.elf.sections if s.name == ".text.k")
-    table = load({"sm_90": "sm_90", "sm_100a": "sm_100", "sm_120": "sm_120"}[arch])
-    insts = [table.decode(int.from_bytes(code[k : k + 16], "little")) for k in range(0, len(code), 16)]
+    text = _TEXT.format(arch=arch, before=before, barrier=barrier)
+    insts = code_of(orias.compile(text, arch=arch, opt_level=level).data)
     first = max(k for k, d in enumerate(insts) if d.op.base == operation)
     last = next(k for k, d in enumerate(insts) if d.op.base == "BAR")
     board = min(write_barrier(insts[first].ctl), read_barrier(insts[first].ctl))

@@ -3,10 +3,9 @@
 import pytest
 
 import orias
-from orias.cubin.reader import Reader
-from orias.isa.isa_table import load
 from orias.isa.op import F_WGMMA
 from orias.timing.ctl import stall, wait_mask
+from tests.schedule.decoded import code_of
 
 _CYCLES = 6
 """What ptxas 13.0.88 leaves at least, 491 times of 4,068 (docs/facts/timing.md)."""
@@ -49,10 +48,7 @@ def test_an_operation_starts_some_cycles_after_the_arrival(adds: bool, level: in
     text = _TEXT.format(
         zero="mov.f32 %d0, 0f00000000; mov.f32 %d1, %d0; mov.f32 %d2, %d0; mov.f32 %d3, %d0;", scale=int(adds)
     )
-    cubin = orias.compile(text, arch="sm_90a", opt_level=level).data
-    code = next(s.data for s in Reader(cubin).elf.sections if s.name == ".text.k")
-    table = load("sm_90")
-    insts = [table.decode(int.from_bytes(code[k : k + 16], "little")) for k in range(0, len(code), 16)]
+    insts = code_of(orias.compile(text, arch="sm_90a", opt_level=level).data)
     arrival = next(k for k, d in enumerate(insts) if d.op.name == "WARPGROUP.ARRIVE")
     operation = next(k for k, d in enumerate(insts) if d.op.flags & F_WGMMA)
     assert sum(stall(d.ctl) for d in insts[arrival:operation]) >= _CYCLES
