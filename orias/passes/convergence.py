@@ -33,6 +33,7 @@ ptxas -O3: the hardware counts a warp at a barrier as soon as some of its thread
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, onward, post_dominators
+from orias.analysis.collectives import SEPARATE, WARPSYNC, whole_warp_operations
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
 from orias.isa.op import F_ALIGNED, F_BARRIER, F_CALL, Op, op
@@ -50,7 +51,6 @@ from orias.isa.operand import (
     reg,
 )
 from orias.ori.ir import OP_COPY, OP_NOP, OP_PHI, Block, Func, Inst
-from orias.analysis.collectives import SEPARATE, WARPSYNC, whole_warp_operations
 from orias.passes.joined_collectives import find_meetings
 from orias.passes.meeting_places import share_collectives
 from orias.passes.member_sets import Separate, separate_members

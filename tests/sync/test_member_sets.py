@@ -45,7 +45,11 @@ def matches(x: Tiles) -> Tiles:
 
 
 BODIES: dict[str, tuple[str, str, Callable[[Tiles], Tiles]]] = {
-    "ballot": ("sm_75", "vote.sync.ballot.b32 %r5, %p1, %r4;", lambda x: ((x > 4) << LANES).sum(axis=1, keepdims=True) + 0 * x),
+    "ballot": (
+        "sm_75",
+        "vote.sync.ballot.b32 %r5, %p1, %r4;",
+        lambda x: ((x > 4) << LANES).sum(axis=1, keepdims=True) + 0 * x,
+    ),
     "any": (
         "sm_75",
         "vote.sync.any.pred %p2, %p1, %r4; selp.b32 %r5, 1, 2, %p2;",
