@@ -10,7 +10,7 @@ So does ptxas 13.0.88 from sm_90 on, and on sm_80 to sm_89 for REDUX; before, re
 (:mod:`orias.lower.memory.warp`).  A shuffle names its lane, and may run for all sets at once.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from orias.analysis.collectives import SEPARATE, collectives
 from orias.analysis.divergence import Divergence
@@ -22,12 +22,16 @@ from orias.target import features
 _ELECT: Final[Op] = op("ELECT")
 
 
-class Separate(NamedTuple):
+@final
+class Separate:
     """The block of an operation that sets of members run one after the other, between the blocks where all are together."""
 
-    before: Block
-    middle: Block
-    after: Block
+    __slots__ = ("after", "before", "middle")
+
+    def __init__(self, before: Block, middle: Block, after: Block) -> None:
+        self.before: Final[Block] = before
+        self.middle: Final[Block] = middle
+        self.after: Final[Block] = after
 
 
 def separate_members(fn: Func, div: Divergence, places: frozenset[int]) -> list[Separate]:
