@@ -137,7 +137,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedHeldCycles", 16, 0, 10_000, "cycles", "ScheduleInstructions", "Time for which work that needs registers waits for an instruction that leads to a load."),
     Knob("SchedStartStall", 2, 1, 8, "cycles", "PostSchedule", "Stall count of the reads of constants and special registers with which a kernel starts (sm_90 and later)."),
     Knob("SchedBankBudget", 60, 0, 10_000, "instructions", "PostSchedule", "Instructions that are played for each instruction of a block whose register reads collide (0: nothing is changed)."),
-    Knob("SchedStepOvershoot", 8, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which an order with fewer live words is tried."),
+    Knob("SchedStepOvershoot", 12, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which an order with fewer live words is tried."),
     Knob("SchedLookAhead", 16, 0, 1_024, "instructions", "ScheduleInstructions, PostSchedule", "Instructions behind a call, branch or other fixed point that should not have to wait for results from before it."),
     Knob("SchedBranchLatency", 6, 0, 1_000, "cycles", "ScheduleInstructions, PostSchedule", "Assumed time from the end of a block to the next one."),
     # allocation

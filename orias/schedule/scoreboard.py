@@ -63,7 +63,6 @@ from orias.timing.units import (
     FP64,
     HALF,
     HALF_CMP,
-    MMA,
     NEEDS_READ,
     NEEDS_WRITE,
     UNIFORM,
@@ -98,7 +97,7 @@ _SETTER_DISTANCE: Final = 2
 _NOT_BETWEEN: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
 _HORIZON: Final = 48
 """Upper bound of all fixed latencies, in cycles."""
-_VECTOR: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, MMA, UNIFORM))
+_VECTOR: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, UNIFORM))
 """Pipes whose operations clear the yield bit at a stall of 3 and more, and of 2 where the warp has had a long turn."""
 _TURN: Final = 10
 """Cycles since the last cleared yield bit of a block after which a stall of 2 clears it too."""

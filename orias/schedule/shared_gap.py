@@ -39,7 +39,7 @@ def keep_apart(fn: Func) -> None:
             base = inst.op.base
             for _ in range(seen, _BEFORE.get(base, 0)):
                 null = fn.new_inst(_LDS, [RZ], [NONE, RZ, URZ, imm(0)], guard=PT | INV, loc=inst.loc)
-                null.ctl = pack(1, False, NO_BARRIER, NO_BARRIER, 0)
+                null.ctl = pack(1, True, NO_BARRIER, NO_BARRIER, 0)
                 out.append(null)
                 seen += 1
             if inst.op.flags & F_TOUCHES_SHARED:

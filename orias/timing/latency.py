@@ -239,6 +239,7 @@ class Latency:
 
     __slots__ = (
         "_base",
+        "_busy",
         "_cache",
         "_class",
         "_full_latency_overwrites",
@@ -269,6 +270,7 @@ class Latency:
         """By kind, once they have been asked for, as are those of overwrites."""
         self._pairs: list[dict[tuple[str, str], int]] = [facts.pairs.get((k, sm), {}) for k in _KINDS]
         self._overwrites: Final[dict[int, Minimum]] = {}
+        self._busy: dict[int, int] = {}
         self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
         self._stall: dict[str, int] = {n: c for n, c, sms in facts.stalls if not sms or sm in sms}
         self._turn: dict[str, str] = {n: c for n, c, sms in facts.turns if not sms or sm in sms}
@@ -432,6 +434,20 @@ class Latency:
         """Cycles that an operation keeps its pipe busy (1 if unknown)."""
         if op.busy and self.op_class(op) == "FMA":
             return op.busy
+        if op.flags & F_MATRIX:
+            known = self._busy.get(op.ident)
+            if known is None:
+                known = self._busy[op.ident] = self._matrix_interval(op)
+            return known
+        return self._interval.get(self._taken(op), 1)
+
+    def _matrix_interval(self, op: Op) -> int:
+        """The interval of the longest beginning of the operation's name that has one, else of its class."""
+        words = op.name.split(".")
+        for n in range(len(words), 0, -1):
+            known = self._interval.get(".".join(words[:n]))
+            if known is not None:
+                return known
         return self._interval.get(self._taken(op), 1)
 
     def _taken(self, op: Op) -> str:

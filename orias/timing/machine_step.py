@@ -115,9 +115,9 @@ class StepMaker:
             out = _Shape(step.FP64, m.one("hold.fp64"))
             out.raw = "raw.fp64"
             return out
-        for known, unit, key in (
-            (HALF, step.HALF, "hold.half"), (HALF_CMP, step.HALF_CMP, "hold.halfcmp"), (UNIFORM, step.UNIFORM, "hold.uniform"),
-        ):  # fmt: skip
+        if pipe == UNIFORM:
+            return _Shape(step.UNIFORM, self._latency.interval(op))
+        for known, unit, key in ((HALF, step.HALF, "hold.half"), (HALF_CMP, step.HALF_CMP, "hold.halfcmp")):
             if pipe == known:
                 return _Shape(unit, m.one(key))
         return _Shape(step.NO_UNIT, 0)
@@ -164,7 +164,11 @@ class StepMaker:
         return out
 
     def _matrix_cycles(self, op: Op) -> int:
-        """Cycles of a product of matrices on the tensor core of a sub-core, from its shape; 8 where it is not known."""
+        """Cycles of a product of matrices on the tensor core of a sub-core, from its shape; 8 where it is not known.
+
+        At least the distance that ptxas leaves between two: on sm_90, whose tensor cores are as fast as published with operations
+        of warpgroups only, that is 6 for 4.
+        """
         if not op.flags & F_MATRIX:
             return 1
         for mod in op.mods:
@@ -180,7 +184,7 @@ class StepMaker:
             rate *= 4
         if "TF32" in op.mods:
             rate //= 2
-        return max(1, size // max(rate, 1))
+        return max(self._latency.interval(op), size // max(rate, 1))
 
 
 _SHAPES: Final[dict[str, int]] = {
