@@ -26,7 +26,7 @@ from orias.sim.core.image import Image
 from tests.kernels import test_kernels
 from tests.kernels.matrix import cases as matrix
 from tests.kernels.varied import varied_cases as varied
-from tests.kernels.varied.kernels import CASES as VARIED
+from tests.kernels.varied.kernels import GROUPS
 from tests.nvtools import tool
 
 TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
@@ -111,8 +111,9 @@ def programs(arch: str) -> dict[str, tuple[str, Callable[[bytes], None]]]:
         text, shared = matrix.source(name)
         if case.runs_on(arch):
             out[f"matrix/{name}"] = text, lambda cubin, case=case, shared=shared: case.make().run(cubin, shared)
-    for name, make in VARIED.items():
-        out[f"varied/{name}"] = varied.source(name), lambda cubin, make=make: make().run(cubin)
+    for group, cases in GROUPS.items():
+        for name, make in cases.items():
+            out[f"{group}/{name}"] = varied.source(name), lambda cubin, make=make: make().run(cubin)
     return out
 
 

@@ -20,6 +20,7 @@ from orias.analysis.cfg import (
     post_dominators,
     reverse_postorder,
 )
+from orias.analysis.collectives import SEPARATE, WARPSYNC, collectives
 from orias.isa.op import F_AGREES, F_CALL, F_READ, F_SAME, F_SPECIAL, F_VARYING, F_WRITE, op
 from orias.isa.operand import (
     FIRST_VREG,
@@ -27,6 +28,7 @@ from orias.isa.operand import (
     K_NONE,
     K_P,
     K_R,
+    K_UR,
     K_WORD,
     KIND_MASK,
     PAYLOAD_SHIFT,
@@ -54,6 +56,8 @@ _VARYING_SPECIAL: Final[frozenset[str]] = frozenset(
 _VIRTUAL_ID: Final = "SR_VIRTID"
 """Special register with the warp number; varying up to sm_89, as in ptxas."""
 _YIELD: Final = op("YIELD")
+_VARIABLE: Final = (K_R, K_P, K_UR)
+"""Files whose values may vary: in UR what sets of threads compute one after the other."""
 _PIECEWISE_LIMIT: Final = 4_000_000
 """Limit of block visits for exact joins; beyond it every join of a region counts as divergent."""
 
@@ -75,10 +79,10 @@ class Divergence:
     def is_varying(self, o: Opnd) -> bool:
         """True if an operand may differ between threads."""
         # Operand tests are inlined here: in plain Python the calls would cost more than the rest.
-        if o & KIND_MASK not in (K_R, K_P):
+        if o & KIND_MASK not in _VARIABLE:
             return False
         if o < FIRST_VREG:
-            return not is_hardwired(o) and bare(o) != SP
+            return not in_file(o, K_UR) and not is_hardwired(o) and bare(o) != SP
         return self.varying[o >> PAYLOAD_SHIFT] != 0
 
 
@@ -158,7 +162,7 @@ def divergence(fn: Func) -> Divergence:
 @final
 class _Solver:
     __slots__ = (
-        "blocks", "by_id", "budget", "cut", "fn", "forest", "index", "pdom", "result", "users", "where", "work",
+        "blocks", "by_id", "budget", "cut", "fn", "forest", "index", "masks", "pdom", "result", "users", "where", "work",
     )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
@@ -175,16 +179,23 @@ class _Solver:
         self.pdom: DomTree = post_dominators(fn, self.cut)
         self.users: list[list[Inst]] = [[] for _ in range(len(fn.vkind))]
         self.where: dict[int, Block] = {}
+        self.masks: dict[int, Opnd] = {}
+        """Operation of several threads (uid) -> the mask of these, a virtual register."""
         self.work: list[int] = []
         self.budget: int = _PIECEWISE_LIMIT
 
     def run(self) -> Divergence:
         for b in self.blocks:
+            gathers = False
             for inst in b.insts:
                 self.where[inst.uid] = b
+                if inst.op is WARPSYNC or inst.op is SEPARATE:
+                    gathers = True
                 for o in inst.uses():
                     if o >= FIRST_VREG and o & KIND_MASK <= K_B:
                         self.users[o >> PAYLOAD_SHIFT].append(inst)
+            if gathers:
+                self._note_masks(b)
         for b in self.blocks:
             for inst in b.insts:
                 if self._varies_by_itself(inst):
@@ -203,6 +214,12 @@ class _Solver:
             self.result.regions[x] = 1
         return self.result
 
+    def _note_masks(self, b: Block) -> None:
+        for sync, inst in collectives(b):
+            if inst is not None and is_vreg(sync.src[0]):
+                self.masks[inst.uid] = sync.src[0]
+                self.users[vreg(sync.src[0])].append(inst)
+
     def _mark(self, ident: int) -> None:
         if not self.result.varying[ident]:
             self.result.varying[ident] = 1
@@ -210,7 +227,7 @@ class _Solver:
 
     def _mark_results(self, inst: Inst) -> None:
         for d in inst.dst:
-            if d >= FIRST_VREG and kind_of(d) in (K_R, K_P):
+            if d >= FIRST_VREG and (kind_of(d) in (K_R, K_P) or (in_file(d, K_UR) and self._members_vary(inst))):
                 self._mark(vreg(d))
 
     def _is_marked(self, inst: Inst) -> bool:
@@ -219,7 +236,11 @@ class _Solver:
         for d in inst.dst:
             if d >= FIRST_VREG and not varying[d >> PAYLOAD_SHIFT] and d & KIND_MASK in (K_R, K_P):
                 return False
-        return True
+        return inst.uid not in self.masks
+
+    def _members_vary(self, inst: Inst) -> bool:
+        """True for an operation of several threads that may run once for each of several sets of them."""
+        return self.result.is_varying(self.masks.get(inst.uid, K_NONE))
 
     def _varies_by_itself(self, inst: Inst) -> bool:
         """True if the results vary whatever the virtual sources are."""
@@ -252,12 +273,12 @@ class _Solver:
         if inst.op.base == "SHFL":
             return False
         if inst.op.flags & F_SAME:
-            return inst.guard != PT and self.result.is_varying(inst.guard)
+            return (inst.guard != PT and self.result.is_varying(inst.guard)) or self._members_vary(inst)
         varying = self.result.varying
         for o in inst.uses():
             # Most sources are virtual registers, for which the test is written out.
             if o >= FIRST_VREG:
-                if varying[o >> PAYLOAD_SHIFT] if o & KIND_MASK in (K_R, K_P) else False:
+                if varying[o >> PAYLOAD_SHIFT] if o & KIND_MASK in _VARIABLE else False:
                     return True
             elif o != K_NONE and self.result.is_varying(o):
                 return True

@@ -38,6 +38,8 @@ def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
     if d is None or depth == 0 or len(d.dst) != 1 or d.guard != PT:
         return _ALL
     src, base = d.src, d.op.base
+    if d.op.flags & F_EXTENDS:
+        return 0xFF if "U8" in d.op.mods else 0xFFFF if "U16" in d.op.mods else _ALL
     if d.op is OP_COPY:
         return possible_bits(defs, src[0], depth - 1)
     if base == "LOP3" and is_imm(src[3]) and src[2] == RZ:
@@ -202,8 +204,6 @@ def below(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
     d = defs[reg_id(o)]
     if d is None or len(d.dst) != 1:
         return _ALL
-    if d.op.flags & F_EXTENDS and d.guard == PT and ("U8" in d.op.mods or "U16" in d.op.mods):
-        return 0xFF if "U8" in d.op.mods else 0xFFFF
     if d.op is OP_PHI:
         return max(below(defs, s, min(2, depth) - 1) for s in d.src)
     if d.op.name == "SEL" and d.guard == PT:

@@ -22,7 +22,8 @@ Barrier registers are physical, by nesting: a region's barrier differs from thos
 of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
 
 Collectives: lowering puts ``WARPSYNC mask`` before every warp operation with a member mask.  It stays where the warp
-may run in parts or the mask is not constant, and is dropped elsewhere; that of ``bar.warp.sync`` leaves the NOP before it, which orders
+may run in parts, becomes WARPSYNC.EXCLUSIVE where sets of members must run the operation one after the other
+(:mod:`orias.passes.member_sets`), and is dropped elsewhere; that of ``bar.warp.sync`` leaves the NOP before it, which orders
 memory accesses as it did and which tools find by its record, as with ptxas.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
 (BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.  Matrix
 operations (``.sync.aligned``) and barriers of the block get theirs here, the first of a block where the warp may run in parts, as with
@@ -32,6 +33,7 @@ ptxas -O3: the hardware counts a warp at a barrier as soon as some of its thread
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, onward, post_dominators
+from orias.analysis.collectives import SEPARATE, WARPSYNC, whole_warp_operations
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
 from orias.isa.op import F_ALIGNED, F_BARRIER, F_CALL, Op, op
@@ -49,9 +51,9 @@ from orias.isa.operand import (
     reg,
 )
 from orias.ori.ir import OP_COPY, OP_NOP, OP_PHI, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC, whole_warp_operations
 from orias.passes.joined_collectives import find_meetings
 from orias.passes.meeting_places import share_collectives
+from orias.passes.member_sets import Separate, separate_members
 from orias.passes.waiting_loops import waiting_accesses
 from orias.target import features
 
@@ -125,7 +127,9 @@ class _Groups:
 
 @final
 class _Inserter:
-    __slots__ = ("apart", "by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions", "tree")
+    __slots__ = (
+        "apart", "by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions", "separate", "tree",
+    )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -136,6 +140,9 @@ class _Inserter:
         self.places: frozenset[int] = share_collectives(fn, meetings.groups)
         """Ids of blocks where threads of several sides run one collective."""
         if self.places:
+            self.div = divergence(fn)
+        self.separate: list[Separate] = separate_members(fn, self.div, self.places)
+        if self.separate:
             self.div = divergence(fn)
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
         self.tree: DomTree = dominators(fn)
@@ -214,6 +221,13 @@ class _Inserter:
                     if s.id not in loop.blocks and (x, s.id) not in cut and edge not in region.leaving:
                         region.leaving.append(edge)
         self.regions = groups.finish()
+        for one in self.separate:
+            region = _Region(one.after)
+            region.sites = [one.before]
+            region.blocks = {one.middle.id}
+            region.extent = {one.middle.id}
+            partial.add(one.middle.id)
+            self.regions.append(region)
         self.regions.sort(key=lambda r: -len(r.blocks))
         return partial
 
@@ -235,7 +249,7 @@ class _Inserter:
 
     def _parted(self) -> frozenset[int]:
         """See ``Func.parted``.  As ptxas has it, a warp is whole again only where a barrier is picked up."""
-        out = {b.id for b in self.fn.blocks if self.div.regions[b.id]}
+        out = {b.id for b in self.fn.blocks if self.div.regions[b.id]} | {one.middle.id for one in self.separate}
         ends = {region.end.id for region in self.regions}
         waiting = [self.by_id[x] for x in self.loose if x != NO_BLOCK]
         for b in self.fn.blocks:
@@ -448,10 +462,10 @@ class _Inserter:
                     out.append(self._warpsync(inst))
                     together = inst.guard == PT
                 if inst.op.base == "WARPSYNC":
-                    mask = _constant_mask(inst, self.constants)
+                    mask = -1 if inst.op is SEPARATE else _constant_mask(inst, self.constants)
                     # ptxas keeps it before ARRIVE in all code after a divergent branch.
                     arrives = parted and k + 1 < len(b.insts) and b.insts[k + 1].op is ARRIVE
-                    if mask >= 0 and whole and not arrives and not self.fn.keep_warp_barriers:
+                    if whole and inst.op is not SEPARATE and not arrives and not self.fn.keep_warp_barriers:
                         continue
                     if out and out[-1].op is OP_NOP and out[-1].loc == inst.loc:
                         # The NOP before that of bar.warp.sync stands for it only where it is dropped.

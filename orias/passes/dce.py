@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orias.analysis.collectives import WARPSYNC, taking_part
 from orias.isa.op import F_ATOMIC, F_CONVERGENT, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
 from orias.isa.operand import (
     FIRST_VREG,
@@ -18,7 +19,6 @@ from orias.isa.operand import (
     is_hardwired,
 )
 from orias.ori.ir import OP_PHI, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC, taking_part
 
 _KEEP: Final = F_SIDE | F_TERM
 _ASKED: Final = _KEEP | F_FENCE

@@ -1,13 +1,14 @@
 """A guarded copy of a value computed only for it becomes the guarded computation itself.
 
-``t = OP a, b`` and ``@p d = copy t old o`` give ``@p d = OP a, b old o``: one instruction instead of two.
+``t = OP a, b`` and ``@p d = copy t old o`` give ``@p d = OP a, b old o``: one instruction instead of two.  A guarded copy of words
+that are packed for it, over words that are packed too, becomes copies of the words if one of these can be folded.
 """
 
 from typing import Final
 
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE, op
 from orias.isa.operand import INV, K_NONE, K_R, PT, Opnd, in_file, is_bare, is_vreg
-from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.def_use import Values
 from orias.passes.simplify import portable
 
@@ -23,6 +24,7 @@ def fold_guarded_copies(fn: Func) -> bool:
     values = Values(fn)
     changed = False
     for b in blocks:
+        changed |= _copy_words(fn, values, b)
         position = {i.uid: k for k, i in enumerate(b.insts)}
         dead: set[int] = set()
         for k, inst in enumerate(b.insts):
@@ -44,6 +46,59 @@ def fold_guarded_copies(fn: Func) -> bool:
         if dead:
             b.insts = [i for i in b.insts if i.uid not in dead]
     return changed
+
+
+def _copy_words(fn: Func, values: Values, b: Block) -> bool:
+    """Copy word by word under a guard where a word's computation can take the guard; True if anything changed."""
+    here: dict[int, Inst] = {}
+    dead: set[int] = set()
+    out: list[Inst] = []
+    for inst in b.insts:
+        here[inst.uid] = inst
+        pack = _packed_for(values, here, inst)
+        if pack is not None:
+            before = values.definition(inst.old)
+            assert before is not None
+            values.count(pack, -1)
+            values.count(inst, -1)
+            dead.add(pack.uid)
+            words: list[Opnd] = []
+            for word, old in zip(pack.src, before.src, strict=True):
+                words.append(fn.new_vreg())
+                out.append(fn.new_inst(OP_COPY, [words[-1]], [word], inst.guard, old, inst.loc))
+                values.define(out[-1])
+            inst.op, inst.src, inst.guard, inst.old = OP_PACK, words, PT, K_NONE
+            values.define(inst)
+        out.append(inst)
+    if dead:
+        b.insts = [i for i in out if i.uid not in dead]
+    return bool(dead)
+
+
+def _packed_for(values: Values, here: dict[int, Inst], inst: Inst) -> Inst | None:
+    """The pack in the same block whose words a guarded copy takes, if one word is computed only for it and both sides are packed."""
+    if inst.op is not OP_COPY or inst.guard == PT or inst.old == K_NONE or not is_bare(inst.src[0]):
+        return None
+    pack, before = values.definition(inst.src[0]), values.definition(inst.old)
+    if pack is None or before is None or pack.op is not OP_PACK or before.op is not OP_PACK:
+        return None
+    if pack.uid not in here or not values.single_use(inst.src[0]) or len(pack.src) != len(before.src):
+        return None
+    if not all(
+        is_vreg(o) and is_bare(o) and in_file(o, K_R) and values.fn.width(o) == 1 for o in pack.src + before.src
+    ):
+        return None
+    for word in pack.src:
+        d = values.definition(word)
+        if (
+            d is not None
+            and d.uid in here
+            and values.single_use(word)
+            and _movable(d, inst.guard)
+            and not d.op.flags & F_READ
+        ):
+            return pack
+    return None
 
 
 def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:

@@ -14,11 +14,11 @@ whose condition therefore does not diverge.
 from typing import Final, final
 
 from orias.analysis.cfg import onward, post_dominators
+from orias.analysis.collectives import WARPSYNC, collectives, whole_warp_operations
 from orias.analysis.divergence import Divergence, exit_edges
 from orias.isa.op import F_BARRIER
 from orias.isa.operand import INV, K_P, PT, Opnd, bare, has_lane, imm_value, in_file, is_imm, is_vreg, lane_words, vreg
 from orias.ori.ir import OP_BRA, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC, collectives, whole_warp_operations
 from orias.passes.exclusive_conditions import Conditions, Fact
 
 _FULL_MASK: Final = 0xFFFFFFFF

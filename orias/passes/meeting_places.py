@@ -18,6 +18,7 @@ other threads go.  Uniform registers do not keep values meanwhile (:mod:`orias.p
 
 from typing import Final, final
 
+from orias.analysis.collectives import WARPSYNC
 from orias.isa.op import Op, op
 from orias.isa.operand import (
     INV,
@@ -38,7 +39,6 @@ from orias.isa.operand import (
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PHI, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC
 from orias.passes.joined_collectives import Site, words
 from orias.passes.ssa_repair import repair_ssa
 from orias.passes.thread_copies import keep_in_threads

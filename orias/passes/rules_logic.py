@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.analysis.known_bits import below, trailing_zeros
+from orias.analysis.known_bits import below, possible_bits, trailing_zeros
 from orias.isa.op import F_EXTENDS, op
 from orias.isa.operand import K_R, NOT_PT, RZ, Opnd, has_lane, has_modifiers, imm, imm_value, in_file, is_imm, vreg
 from orias.ori.ir import Inst
@@ -214,12 +214,12 @@ def _zero_extended(cx: Cx, inst: Inst, a: Opnd, loads: tuple[str, ...]) -> None:
         cx.to_copy(inst, a)
 
 
-def _mask_of_load(cx: Cx, inst: Inst, mask: int) -> bool:
-    """x & 0xff of an unsigned byte load, x & 0xffff of an unsigned half load."""
-    if mask not in (0xFF, 0xFFFF):
+def _mask_of_all(cx: Cx, inst: Inst, mask: int) -> bool:
+    """x & m where only the bits of m may be 1 in x: of a load of a byte or half, and what is shifted down from one."""
+    if has_lane(inst.src[0]) or possible_bits(cx.values.defs, inst.src[0]) & ~mask:
         return False
-    _zero_extended(cx, inst, inst.src[0], ("U8",) if mask == 0xFF else ("U8", "U16"))
-    return inst.op is not _LOP3
+    cx.to_copy(inst, inst.src[0])
+    return True
 
 
 def _mask_of_zeros(cx: Cx, inst: Inst, mask: int) -> bool:
@@ -234,7 +234,7 @@ def _logic(cx: Cx, inst: Inst) -> None:
     if not _foldable(inst):
         return
     mask = constant_of(inst.src[1]) if imm_value(inst.src[3]) == _AND else None
-    if mask is None or not (_mask_of_load(cx, inst, mask) or _mask_of_zeros(cx, inst, mask)):
+    if mask is None or not (_mask_of_all(cx, inst, mask) or _mask_of_zeros(cx, inst, mask)):
         _lop3(cx, inst)
 
 

@@ -20,6 +20,7 @@ register with the one.  ptxas 13.0.88 does the same.
 from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops
+from orias.analysis.collectives import WARPSYNC
 from orias.analysis.divergence import Divergence, divergence
 from orias.isa.op import F_ATOMIC, F_CALL, F_TERM, op
 from orias.isa.operand import (
@@ -44,7 +45,6 @@ from orias.isa.operand import (
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import ACQUIRES, OP_BRA, OP_COPY, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC
 from orias.passes.def_use import Values
 from orias.passes.waiting_loops import sees_others
 from orias.target import features
@@ -117,7 +117,7 @@ class _Combiner:
         changed = False
         for b in self._fn.blocks:
             if any(i.op is WARPSYNC for i in b.insts) or self._alone(b):
-                # A vote after WARPSYNC would be that of all members (orias.passes.collectives).
+                # A vote after WARPSYNC would be that of all members (orias.analysis.collectives).
                 continue
             self._together = None
             insts = list(b.insts)

@@ -31,7 +31,7 @@ WIDENS_HALF_TO_ZERO: Final = 5
 WARP_REDUCTIONS: Final = 6
 """The target has REDUX."""
 SEPARATES_MEMBERS: Final = 7
-"""After WARPSYNC, votes and matches see only the named threads."""
+"""The target has WARPSYNC.EXCLUSIVE, after which votes and matches see only the named threads."""
 WARPSYNC_ALL: Final = 8
 """The target has WARPSYNC.ALL."""
 UNIFORM_WARP_NUMBER: Final = 9

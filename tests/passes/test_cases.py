@@ -13,7 +13,6 @@ FOLDER = Path(__file__).parent / "cases"
 CASES = all_cases(FOLDER)
 WITHOUT = {
     "access_size": "sizes and words of accesses, which other passes ask for",
-    "collectives": "operations and their WARPSYNC, which other passes ask for",
     "def_use": "an index of definitions and uses",
     "equal_blocks": "chains of blocks, in the cases of loads_ahead and wide_accesses, which ask for them",
     "exclusive_conditions": "what conditions say, which tests/passes/test_exclusive_conditions.py checks",

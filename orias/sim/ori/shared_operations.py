@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
+from orias.analysis.collectives import collectives
 from orias.isa.decode import Decoded
 from orias.isa.op import Op
 from orias.isa.operand import K_P, K_R, K_UR, PT, Opnd, in_file, is_hardwired, p, r, ur
 from orias.isa.roles import BARRIER_PAIR, barrier_of
 from orias.ori.ir import OP_COPY, Func, Inst
-from orias.passes.collectives import collectives
 from orias.passes.joined_collectives import Site as Collective
 from orias.passes.joined_collectives import words
 from orias.sim.core.build import build

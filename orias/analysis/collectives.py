@@ -11,6 +11,8 @@ from orias.isa.op import F_ALIGNED, F_BARRIER, F_CONVERGENT, F_FENCE, F_READ, F_
 from orias.ori.ir import Block, Inst
 
 WARPSYNC: Final[Op] = op("WARPSYNC")
+SEPARATE: Final[Op] = op("WARPSYNC.EXCLUSIVE")
+"""WARPSYNC after which the threads of one mask run without those of other masks."""
 _BETWEEN: Final[int] = F_SIDE | F_READ | F_WRITE | F_FENCE | F_ALIGNED | F_CONVERGENT
 """What does not stand between an operation and its WARPSYNC."""
 
@@ -28,7 +30,7 @@ def collectives(b: Block) -> list[tuple[Inst, Inst | None]]:
             if not inst.op.flags & _BETWEEN:
                 continue
             out.append((sync, None))
-        sync = inst if inst.op is WARPSYNC else None
+        sync = inst if inst.op is WARPSYNC or inst.op is SEPARATE else None
     if sync is not None:
         out.append((sync, None))
     return out
