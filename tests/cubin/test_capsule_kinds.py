@@ -116,7 +116,9 @@ def test_references(tmp_path: Path, text: str, mode: str, objects: bool) -> None
     records = [nvinfo.decode(s[-1]) for x in (ours, theirs) for s in sections(x, ".nv.info.k")]
     assert [[r.code for r in x] for x in records[:1]] == [[r.code for r in x] for x in records[1:]]
     if objects:
-        before, after = (instructions(x, ".text.k") for x in (ours, finalised(ours, "sm_100", tmp_path)))
+        before = instructions(ours, ".text.k")
+        # Where two results that are late share a scoreboard, nvlink waits for the first of them by its count.
+        after = [x for x in instructions(finalised(ours, "sm_100", tmp_path), ".text.k") if x[1] != "DEPBAR.LE"]
         read = [(a[3][0], b[3][0]) for a, b in zip(before, after, strict=True) if a != b]
         assert [const_bank(b) for _, b in read] == [0] * len(read)
         places = sorted({const_offset(b) for _, b in read})
