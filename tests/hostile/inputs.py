@@ -59,7 +59,7 @@ SMALL: Final[dict[str, tuple[str, bool]]] = {
     "common alignment of 2^31": (HEAD + ".common .global .align 2147483648 .b32 s[4];\n" + entry("ret;", ""), REFUSED),
     "shared alignment of 2^31": (entry(".shared .align 2147483648 .b32 s[4];\nld.shared.u32 %r1,[s];\nret;"), REFUSED),
     "array of 2^62 elements": (HEAD + ".global .b64 s[4611686018427387904] = {1};\n" + entry("ret;", ""), REFUSED),
-    "shared memory of 2^40": (HEAD + ".shared .b8 s[1099511627776];\n" + entry("mov.u64 %rd1, s;\nst.global.u64 [%rd1],%rd1;\nret;", ""), REFUSED),
+    "shared memory of 2^40": (HEAD + ".shared .b8 s[1099511627776];\n" + entry("mov.u64 %rd1, s;\nst.global.u64 [%rd1],%rd1;\nret;", ""), TAKEN),
     "local memory of 2^40": (entry(".local .b8 s[1099511627776];\nmov.u64 %rd1, s;\nst.global.u64 [%rd1],%rd1;\nret;"), TAKEN),
     "a billion registers": (entry(".reg .b32 %z<1000000000>;\nmov.u32 %z1, 0;\nret;"), TAKEN),
     "parameter of 2^31 bytes": (entry("ret;", parameters=".param .b8 p[2147483648]"), REFUSED),
