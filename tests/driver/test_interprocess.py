@@ -49,7 +49,9 @@ def read(api, address, size):
 
 def other_process(handles, *words):
     """What another process says that opens these handles and does something."""
-    command = [sys.executable, "-c", "from tests.driver.test_interprocess import child; child()", *words]
+    # The package that is installed comes first, as in this process.
+    program = f"import sys; sys.path.append({str(ROOT)!r}); from tests.driver.test_interprocess import child; child()"
+    command = [sys.executable, "-c", program, *words]
     done = subprocess.run(
         command, input=json.dumps([h.hex() for h in handles]), capture_output=True, text=True, timeout=120, cwd=ROOT
     )
