@@ -82,6 +82,9 @@ def _packed_for(values: Values, here: dict[int, Inst], inst: Inst) -> Inst | Non
     pack, before = values.definition(inst.src[0]), values.definition(inst.old)
     if pack is None or before is None or pack.op is not OP_PACK or before.op is not OP_PACK:
         return None
+    if pack.guard != PT or before.guard != PT:
+        # Where its guard is false, a pack has the words of another value.
+        return None
     if pack.uid not in here or not values.single_use(inst.src[0]) or len(pack.src) != len(before.src):
         return None
     if not all(
