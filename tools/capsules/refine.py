@@ -22,6 +22,7 @@ from tools.capsules.finalising import FAMILY, Finaliser
 from tools.capsules.instances import Member, classes, instance, members_of
 
 _PLACES = F_BRANCH | F_CALL | F_RETURNS | F_TABLE_JUMP
+_HANDLES = "C9"
 _NOT_JUDGED = (
     "IMNMX",
     "BSSY",
@@ -338,8 +339,14 @@ def main(arguments: list[str]) -> int:
 
 
 def judgeable(line: str) -> bool:
-    """False for rules about places in the code.  The NOP that ends a group waits for the access that acquires."""
-    members = members_of(line.partition("\t")[0])
+    """False for rules about places in the code and handles of textures, which nvlink puts into another bank.
+
+    The NOP that ends a group waits for the access that acquires.
+    """
+    key = line.partition("\t")[0]
+    if _HANDLES in key.split():
+        return False
+    members = members_of(key)
     if len(members) > 1 and members[-1].name == "NOP":
         members.pop()
     return not any(op(m.name).flags & _PLACES or op(m.name).base in _NOT_JUDGED for m in members)
