@@ -71,7 +71,7 @@ def orias(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_limits(tmp_path: Path) -> None:
     (tmp_path / "a.ptx").write_text(GOOD)
-    (tmp_path / "big.ptx").write_text(guarded_branches(4000))
+    (tmp_path / "big.ptx").write_text(guarded_branches(40000))
     fine = orias(tmp_path, "a.ptx", "-o", "a.cubin", "--max-seconds", "60", "--max-memory", "1000")
     assert (fine.returncode, fine.stderr) == (0, "")
     assert (tmp_path / "a.cubin").read_bytes()[:4] == b"\x7fELF"
