@@ -450,7 +450,7 @@ class Func:
         self.shared_spills: SharedSpills | None = None
         """Where spilled words may go in shared memory; None: local memory holds them all."""
         self.spill_base: int = -1
-        """The R register with the address of a thread's first spilled word in shared memory; -1: there is none."""
+        """The R register from which spill code addresses words, in shared memory or where the stack pointer moves; -1: there is none."""
         self.shared_end: int = 0
         """Bytes of shared memory up to the end of the spilled words in it; 0: there are none."""
         self.next_block: int = 0

@@ -74,6 +74,14 @@ def clobber_mask(info: CallInfo, file: int) -> int:
     return info.clobber_b
 
 
+def lost_in_calls(fn: Func, file: int) -> int:
+    """Registers of a file that the function's callees may change."""
+    mask = 0
+    for info in fn.calls.values():
+        mask |= clobber_mask(info, file)
+    return mask
+
+
 def fixed_occupancy(rg: Ranges, file: int) -> Occupancy:
     """The points at which physical registers in the code, and calls, occupy registers."""
     occ = Occupancy(rg.points)

@@ -10,7 +10,7 @@ from orias.isa.roles import LOCAL_LOADS, LOCAL_STORES
 from orias.ori.clone import clone, restore
 from orias.ori.ir import Block, Clobbers, Func, Inst
 from orias.regalloc.accumulator_registers import tie_accumulators
-from orias.regalloc.allocate import Assignment, allocate, allocate_again, clobber_mask
+from orias.regalloc.allocate import Assignment, allocate, allocate_again, lost_in_calls
 from orias.regalloc.call_registers import expand_calls
 from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.files import FILES
@@ -114,14 +114,6 @@ def allocate_checked(fn: Func, own_sections: bool = False) -> None:
     faults = check(trace.before, fn, trace.items)
     if faults:
         raise Unsupported(f"register allocation of '{fn.name}' is wrong:\n" + "\n".join(faults[:5]))
-
-
-def lost_in_calls(fn: Func, file: int) -> int:
-    """Registers of a file that the function's callees may change."""
-    mask = 0
-    for info in fn.calls.values():
-        mask |= clobber_mask(info, file)
-    return mask
 
 
 def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:

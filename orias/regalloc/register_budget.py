@@ -1,5 +1,6 @@
 """The number of registers that the functions of a kernel may use: directives, options, and setmaxnreg."""
 
+from math import prod
 from typing import Final
 
 from orias.diag import CompileError, Diagnostic
@@ -46,19 +47,24 @@ def register_counts(kernel: Kernel, options: Options, target: Target, said: list
     return min(start, *counts), max(start, *counts)
 
 
+def block_threads(kernel: Kernel) -> int:
+    """Threads of the largest block, from directives; 0 where they do not say."""
+    d = kernel.ptx.directives
+    dimensions = d.get("reqntid") or d.get("maxntid")
+    return prod(dimensions) if dimensions else 0
+
+
 def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
     """Maximum registers per thread, from directives and options (``docs/facts/targets.md``, "Limits")."""
     d = kernel.ptx.directives
-    threads = d.get("reqntid") or d.get("maxntid")
+    count = block_threads(kernel)
     blocks = d.get("minnctapersm")
     limit = MOST_REGISTERS
     overridden = options.maxrregcount > 0 and options.override_directives
     if "maxnreg" in d and not overridden:
         limit = allowed(d["maxnreg"][0])
-    if (threads or blocks) and not overridden:
-        count = 1
-        for n in threads or (1,):
-            count *= n
+    if (count or blocks) and not overridden:
+        count = count or 1
         per_sm = blocks[0] if blocks else 1
         if per_sm > target.number("ctas_per_sm") or count * per_sm > target.number("threads_per_sm"):
             per_sm = 1
@@ -74,13 +80,9 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
 
 def most_warps(kernel: Kernel, target: Target) -> int:
     """Warps that an SM holds at most, whatever their registers; 0 where the size of blocks is not known."""
-    d = kernel.ptx.directives
-    threads = d.get("reqntid") or d.get("maxntid")
-    if not kernel.ptx.entry or not threads:
+    count = block_threads(kernel)
+    if not kernel.ptx.entry or not count:
         return 0
-    count = 1
-    for n in threads:
-        count *= n
     warps = max(1, (count + 31) // 32)
     shared = kernel.shared_size + target.number("system_shared")
     blocks = min(target.number("ctas_per_sm"), target.number("threads_per_sm") // 32 // warps)

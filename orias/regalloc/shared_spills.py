@@ -12,20 +12,20 @@ from orias.diag import CompileError, Diagnostic
 from orias.isa.operand import K_NONE, K_R, RZ, URZ, Opnd, const, imm, imm_signed, r, reg_id, word
 from orias.isa.roles import (
     LOAD_CONSTANT,
-    LOAD_LOCAL,
     LOAD_SHARED,
     LOCAL_STORES,
     MULTIPLY_ADD,
     READ_SPECIAL,
     SHIFT_ADD,
     SHIFT_LEFT,
-    STORE_LOCAL,
     STORE_SHARED,
 )
+from orias.lower.frame.data_layout import align_up
 from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.ori.ir import OP_COPY, Func, Inst, SharedSpills
 from orias.ptx.ast import Pragma
+from orias.regalloc.register_budget import block_threads
 from orias.regalloc.spill import SpillState
 from orias.target import features
 from orias.target.profile import Target
@@ -49,22 +49,18 @@ def shared_spills(kernel: Kernel, options: Options, target: Target, said: list[D
         raise CompileError([*said, Diagnostic("fatal", f"Pragma '{_PRAGMA}' is not allowed for {why}")])
     if not options.opt_level:
         return None
-    d = kernel.ptx.directives
-    threads = 1
-    for n in d.get("reqntid") or d.get("maxntid") or (_MOST_THREADS,):
-        threads *= n
-    threads = -(-min(threads, _MOST_THREADS) // _WARP) * _WARP
-    start = -(-kernel.shared_size // _WORD) * _WORD
+    threads = align_up(min(block_threads(kernel) or _MOST_THREADS, _MOST_THREADS), _WARP)
+    start = align_up(kernel.shared_size, _WORD)
     # As many blocks fit as without it.
     warps = min(target.number("threads_per_sm") // _WARP, warps_with(kernel.entry.max_regs))
     blocks = max(1, min(target.number("ctas_per_sm"), warps * _WARP // threads))
     size = min(target.number("shared_limit"), target.number("shared_per_sm") // blocks)
     room = size - target.number("system_shared") - start
-    return SharedSpills(start, max(room, 0), threads, d.get("reqntid", ()))
+    return SharedSpills(start, max(room, 0), threads, kernel.ptx.directives.get("reqntid", ()))
 
 
 def base_code(fn: Func, spills: SharedSpills, base: Opnd) -> list[Inst]:
-    """Code for the entry of a function in state ``virtual``: the address of a thread's words, less that of the first row, in `base`."""
+    """Code for the entry of a function in state ``virtual``: in `base`, a thread's place in a row, in the shared memory of its block."""
     out: list[Inst] = []
     thread = _thread(fn, spills, out)
     if fn.target.has(features.CLUSTERS):
@@ -148,7 +144,7 @@ def move_to_shared(fn: Func, state: SpillState) -> None:
 def _accesses(fn: Func, inst: Inst, at: int, row: int) -> list[Inst]:
     """The accesses to shared memory in place of a spill load or store; `at`: the address of its first word for thread 0."""
     stores = inst.op in LOCAL_STORES
-    count = 2 if inst.op is (STORE_LOCAL[2] if stores else LOAD_LOCAL[2]) else 1
+    count = 2 if inst.op.mods else 1
     first = reg_id(inst.src[4] if stores else inst.dst[0])
     out: list[Inst] = []
     for k in range(count):

@@ -7,6 +7,7 @@ That is so where words go to shared memory (:mod:`orias.regalloc.shared_spills`)
 from orias.isa.operand import K_R, r
 from orias.isa.roles import MOVE
 from orias.ori.ir import Func
+from orias.regalloc.allocate import lost_in_calls
 from orias.regalloc.files import usable
 from orias.regalloc.frame import R1
 from orias.regalloc.shared_spills import base_code, move_to_shared
@@ -20,10 +21,7 @@ def wants_base(fn: Func) -> bool:
 
 def reserve_base(fn: Func) -> bool:
     """Keep a register free that no callee changes, and set it at the entry of a function in state ``virtual``; False if there is none."""
-    lost = 0
-    for info in fn.calls.values():
-        lost |= info.clobber_r
-    free = usable(fn, K_R) & ~lost
+    free = usable(fn, K_R) & ~lost_in_calls(fn, K_R)
     if not free:
         return False
     fn.spill_base = (free & -free).bit_length() - 1

@@ -4,17 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.kernels.varied.varied_cases import Array, B, D, F, Launch, S, U
+from tests.kernels.varied.varied_cases import Array, B, D, F, Launch, S, U, adder
 
 L = np.uint64
 
 CASES: dict[str, Callable[[], Launch]] = {}
-
-
-def case(make: Callable[[np.random.Generator], Launch]) -> Callable[[np.random.Generator], Launch]:
-    """Adds the case of the kernel that the function is named after; its numbers are the same in every run."""
-    CASES[make.__name__] = lambda: make(np.random.default_rng(len(make.__name__)))
-    return make
+case = adder(CASES)
 
 
 def words(r: np.random.Generator, *shape: int) -> Array:

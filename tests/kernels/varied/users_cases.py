@@ -6,22 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.kernels.varied.varied_cases import Array, B, D, F, Launch, S, U
+from tests.kernels.varied.varied_cases import Array, B, D, F, Launch, S, U, adder, floats
 
 L = np.uint64
 H = np.float16
 
 CASES: dict[str, Callable[[], Launch]] = {}
-
-
-def case(make: Callable[[np.random.Generator], Launch]) -> Callable[[np.random.Generator], Launch]:
-    """Adds the case of the kernel that the function is named after; its numbers are the same in every run."""
-    CASES[make.__name__] = lambda: make(np.random.default_rng(len(make.__name__)))
-    return make
-
-
-def floats(r: np.random.Generator, *shape: int) -> Array:
-    return r.standard_normal(shape).astype(F)
+case = adder(CASES)
 
 
 def halves(r: np.random.Generator, *shape: int) -> Array:

@@ -45,13 +45,25 @@ class Launch(NamedTuple):
                 np.testing.assert_array_equal(np.asarray(self.args[at]).ravel(), np.asarray(want).ravel().astype(self.args[at].dtype), err_msg=f"argument {at}")  # fmt: skip
 
 
+Maker = Callable[[np.random.Generator], Launch]
 CASES: dict[str, Callable[[], Launch]] = {}
 
 
-def case(make: Callable[[np.random.Generator], Launch]) -> Callable[[np.random.Generator], Launch]:
-    """Adds the case of the kernel that the function is named after; its numbers are the same in every run."""
-    CASES[make.__name__] = lambda: make(np.random.default_rng(len(make.__name__)))
-    return make
+def adder(cases: dict[str, Callable[[], Launch]]) -> Callable[[Maker], Maker]:
+    """A decorator that adds the case of the kernel that a function is named after; its numbers are the same in every run."""
+
+    def case(make: Maker) -> Maker:
+        cases[make.__name__] = lambda: make(np.random.default_rng(len(make.__name__)))
+        return make
+
+    return case
+
+
+case = adder(CASES)
+
+
+def floats(r: np.random.Generator, *shape: int) -> Array:
+    return r.standard_normal(shape).astype(F)
 
 
 def source(name: str) -> str:
