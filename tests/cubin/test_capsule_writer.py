@@ -1,5 +1,6 @@
 """Capsules that Orias writes: equal to ptxas's for ptxas's code, finalised right by nvlink for ours, left out where a rule is missing."""
 
+import itertools
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -414,7 +415,7 @@ def judged_anew(arch: str, count: int, folder: Path) -> tuple[int, dict[str, lis
     lines = [x for x in Path(RULES_PATH).read_text().splitlines() if x and not x.startswith("#")]
     try:
         judge = Judge(lines, arch, folder, rotating(range(100), 1, arch)[0], False)
-        trials = [Trial(x) for x in rotating([x for x in lines if judgeable(x)], count, f"rules {arch}")]
+        trials = [Trial(x) for x in rotating([x for x in lines if judgeable(x, arch)], count, f"rules {arch}")]
         changed = judge.refine(trials)
     finally:
         use_rules(Rules(lines))
@@ -451,6 +452,20 @@ def test_all_rules_of_a_kind_in_nvlink(tmp_path: Path, arch: str, text: str, cou
     finally:
         use_rules(Rules(lines))
     assert sum(bool(t.results) for t in trials) >= count
+
+
+def test_all_combinations_in_nvlink(tmp_path: Path) -> None:
+    """The length of a comparison depends on three operands together."""
+    lines = [x for x in Path(RULES_PATH).read_text().splitlines() if x and not x.startswith("#")]
+    comparisons = [x for x in lines if x.startswith(("DSETP.", "FSETP.")) and "P=n\tsame 2" in x]
+    try:
+        judge = Judge(lines, "sm_100", tmp_path, 1, False)
+        trials = [Trial(x) for x in rotating(comparisons, 8)]
+        judge.cases(trials, [(i, "".join(c), "T") for i, t in enumerate(trials) for c in itertools.product(*t.options)])
+    finally:
+        use_rules(Rules(lines))
+    assert all(t.results for t in trials)
+    assert not [t.texts for t in trials if t.texts]
 
 
 def test_an_acquire_that_waits_for_nothing_is_found(tmp_path: Path) -> None:

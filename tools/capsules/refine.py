@@ -38,6 +38,8 @@ _NOT_JUDGED = (
     "BRX",
     "DEPBAR",
 )
+_NOT_ON_100 = ("REDUX.MAX.S32 ", "REDUX.MIN.S32 ")
+"""Operations of sm_120 that nvlink makes CREDUX on sm_100 to 110, which is what Orias writes there."""
 _MIXED = 4
 _RULES_AT_ONCE = 40
 _CONDITIONS = {
@@ -315,7 +317,7 @@ def main(arguments: list[str]) -> int:
         wanted = {with_addresses(x) for x in o.lines.read_text(encoding="utf-8").splitlines()}
     with tempfile.TemporaryDirectory() as folder:
         judge = Judge(lines, o.arch, Path(folder), o.seed, o.drop)
-        chosen = [x for x in lines[o.first : o.first + o.count] if o.only in x and x in wanted and judgeable(x)]
+        chosen = [x for x in lines[o.first : o.first + o.count] if o.only in x and x in wanted and judgeable(x, o.arch)]
         for i in range(0, len(chosen), _RULES_AT_ONCE):
             trials = [Trial(x) for x in chosen[i : i + _RULES_AT_ONCE]]
             new = judge.refine(trials)
@@ -338,13 +340,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def judgeable(line: str) -> bool:
-    """False for rules about places in the code and handles of textures, which nvlink puts into another bank.
+def judgeable(line: str, arch: str = "") -> bool:
+    """False for rules about places in the code, handles of textures, which nvlink puts into another bank, and what ``arch`` writes otherwise.
 
     The NOP that ends a group waits for the access that acquires.
     """
     key = line.partition("\t")[0]
-    if _HANDLES in key.split():
+    if _HANDLES in key.split() or (arch == "sm_100" and key.startswith(_NOT_ON_100)):
         return False
     members = members_of(key)
     if len(members) > 1 and members[-1].name == "NOP":
