@@ -460,7 +460,7 @@ def test_all_combinations_in_nvlink(tmp_path: Path) -> None:
     comparisons = [x for x in lines if x.startswith(("DSETP.", "FSETP.")) and "P=n\tsame 2" in x]
     try:
         judge = Judge(lines, "sm_100", tmp_path, 1, False)
-        trials = [Trial(x) for x in rotating(comparisons, 8)]
+        trials = [Trial(x) for x in rotating(comparisons, 8, "combinations")]
         judge.cases(trials, [(i, "".join(c), "T") for i, t in enumerate(trials) for c in itertools.product(*t.options)])
     finally:
         use_rules(Rules(lines))
