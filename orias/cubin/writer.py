@@ -140,7 +140,7 @@ def write(module: CubinModule) -> bytes:
 def code_order(m: CubinModule) -> list[KernelCode]:
     """Order of the text sections: that of a file that was read, else that of ptxas.
 
-    With debug information, and of functions for tools, it is that in which the symbols are created: that of the first
+    With debug information, of objects without optimisation, and of functions for tools, it is that in which the symbols are created: that of the first
     declarations, those that others see before local ones.
     Objects go through this list backwards, other files with functions in sections of their own through the kernels, and put what
     each calls before it: of the functions' first calls, the last first.
@@ -149,9 +149,9 @@ def code_order(m: CubinModule) -> list[KernelCode]:
     if m.section_order:
         place = {name: n for n, name in enumerate(m.section_order)}
         return sorted(kernels, key=lambda k: place.get(k.name, len(place)))
-    local = [k for k in kernels if not k.is_entry and k.binding == LOCAL]
-    rest = [k for k in kernels if k.is_entry or k.binding != LOCAL]
-    if m.debug or any(k.tools_patch for k in kernels):
+    local = [k for k in kernels if k.binding == LOCAL and (m.relocatable or not k.is_entry)]
+    rest = [k for k in kernels if k.binding != LOCAL or (k.is_entry and not m.relocatable)]
+    if m.debug or (m.relocatable and m.opt_level == 0) or any(k.tools_patch for k in kernels):
         return [k for k in kernels if k.binding != LOCAL] + [k for k in kernels if k.binding == LOCAL]
     if not m.own_sections:
         return rest[::-1]

@@ -7,7 +7,7 @@ from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
 from orias.isa.op import F_MATRIX, F_PACED, F_TENSOR, F_TENSOR_MAP
-from orias.isa.operand import is_imm
+from orias.isa.operand import imm_value, is_imm
 from orias.lower.frame.data_layout import function_unified_id
 from orias.lower.frame.program import Kernel
 from orias.options import Options
@@ -17,6 +17,8 @@ from orias.ptx.ast import Function, Instr
 from orias.target import features
 
 _CLUSTER_BARRIER: Final = frozenset(("UCGABAR_ARV", "UCGABAR_WAIT"))
+_BARRIERS: Final = 16
+"""Named barriers of a block: a kernel that has one in a register may use all."""
 _TENSOR_COUNT: Final = 0x80
 """VRC_CTA_INIT_COUNT of a kernel with operations that have F_TENSOR."""
 _ALLOCATION: Final = frozenset(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"))
@@ -36,6 +38,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     code.explicit_cluster = "explicitcluster" in d
     code.max_cluster_rank = d["maxclusterrank"][0] if "maxclusterrank" in d else 0
     code.blocks_are_clusters = "blocksareclusters" in d or options.blocks_are_clusters
+    named = clusters = 0
     for f in kernel.all_functions():
         for inst in f.insts():
             base = inst.op.base
@@ -47,12 +50,16 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                     module.tensor_map = max(module.tensor_map, 1)
                 if base == "USETMAXREG" and not module.relocatable:
                     code.reg_reconfig = True
+            elif base == "BAR":
+                named = max(named, imm_value(inst.src[0]) + 1 if is_imm(inst.src[0]) else _BARRIERS)
             elif base in _CLUSTER_BARRIER:
-                code.barriers = max(code.barriers, 1)
+                clusters = 1
             elif inst.op.flags & F_MATRIX and "SP" in inst.op.mods:
                 code.sparse_mma_mask = 0x10
             if inst.op.flags & F_TENSOR:
                 code.init_count = _TENSOR_COUNT
+    # Without optimisation ptxas counts what the text names.
+    code.barriers = max(code.barriers if options.opt_level == 0 else 0, named, clusters)
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
     describe_warp_operations(code, kernel, sources)

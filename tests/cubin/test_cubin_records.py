@@ -7,7 +7,7 @@ reason; ``docs/cubin.md`` has the reasons.
 import json
 import subprocess
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -81,24 +81,33 @@ CALLS: Final = [
     "k1:v2,v1,v2,l1 l1:v1 l2:l1 v1 v2:l2",
     "l1 l2 l3:l1,l2,l1 k1",
     "v1 l2 l3 v4:l3,v1,l2,l3,v1 k1",
+    "v1 l1 k1:v1 e1:l1 l2:l1 k2:l2 e2",
 ]
-"""Visible (v) and local (l) functions and kernels (k), with what they call."""
+"""Visible (v) and local (l) functions, visible (k) and local (e) kernels, with what they call."""
 
 
 @pytest.mark.parametrize("calls", rotating(CALLS, 2, "section order"))
-@pytest.mark.parametrize("options", [{"compile_only": True}, {"debug": True}, {"compile_only": True, "debug": True}])
-def test_order_of_sections(calls: str, options: dict[str, bool], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compile_only": True},
+        {"debug": True},
+        {"compile_only": True, "debug": True},
+        {"compile_only": True, "opt_level": 0},
+    ],
+)
+def test_order_of_sections(calls: str, options: dict[str, Any], tmp_path: Path) -> None:
     parts = [part.partition(":") for part in calls.split()]
     text = HEAD.format(version="9.0", arch="sm_90")
-    text += "".join(f"{'.visible' * (n[0] == 'v')} .func {n}();\n" for n, _, _ in parts if n[0] != "k")
+    text += "".join(f"{'.visible' * (n[0] == 'v')} .func {n}();\n" for n, _, _ in parts if n[0] in "vl")
     for name, _, called in parts:
         body = "".join(f"call.uni {c}; " for c in called.split(",") if c)
-        if name[0] == "k":
-            text += f".visible .entry {name}() {{ {body} ret; }}\n"
+        if name[0] in "ke":
+            text += f"{'.visible' * (name[0] == 'k')} .entry {name}() {{ {body} ret; }}\n"
         else:
             text += FUNCTION.format(".visible" * (name[0] == "v"), name, body)
     (tmp_path / "k.ptx").write_text(text)
-    given = [{"compile_only": "-c", "debug": "-g"}[name] for name in options]
+    given = [{"compile_only": "-c", "debug": "-g", "opt_level": "-O0"}[name] for name in options]
     command = [tool("ptxas"), "-arch=sm_90", *given, str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
     subprocess.run(command, check=True, capture_output=True)
     cubins = orias.compile(text, arch="sm_90", **options).data, (tmp_path / "k.cubin").read_bytes()
