@@ -173,6 +173,10 @@ class _Legalizer:
             self._metadata(inst)
             self.out.append(inst)
             return
+        if inst.op.base == "BAR" and is_imm(inst.src[0]) and imm_value(inst.src[0]) > BARRIER_NUMBERS:
+            # A barrier and a number of threads in one word turned out to be constant.
+            packed = imm_value(inst.src[0])
+            inst.src[:2] = [imm(packed & BARRIER_NUMBERS), imm(packed >> 16 & _BARRIER_THREADS)]
         if inst.op.base == "ATOMG" and inst.dst == [RZ, PT] and not self.acquires:
             self._reduction(inst)
         self._addresses(inst)

@@ -35,6 +35,7 @@ DEAD = ".reg .pred %p; setp.ne.u32 %p, 1, 1; @!%p bra L; bar.sync 5; L:"
     ("body", "counts"),
     [
         ("mov.b32 %r, 7; bar.sync %r, 64;", (16, 8, 8)),
+        ("mov.b32 %r, 7; bar.sync %r, %r;", (16, 8, 8)),
         ("mov.b32 %r, 7; call f;", (16, 10, 10)),
         ("ld.param.u32 %r, [n]; barrier.arrive %r, 64;", (16, 16, 16)),
         (DEAD, (6, 0, 0)),

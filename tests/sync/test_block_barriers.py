@@ -65,6 +65,7 @@ BODIES = {
     "sync": SIDES.format("barrier.sync 0"),
     "sync of some": SIDES.format("barrier.sync 1, 64"),
     "number in a register": "add.u32 %r9, %r3, 1; sub.u32 %r9, %r9, %r3;" + SIDES.format("barrier.sync %r9, 64"),
+    "constants of another block": "mov.b32 %r9, 3; mov.b32 %r11, 64; setp.ne.u32 %p1, %r3, 9;" + SIDES.format("barrier.sync %r9, %r11"),
     "reduction": SIDES.format("barrier.red.popc.u32 %r10, 0, %p0; add.u32 %r4, %r4, %r10; st.shared.u32 [%r1], %r4; barrier.sync 0"),
     "after a loop with YIELD": YIELDING,
 }  # fmt: skip
