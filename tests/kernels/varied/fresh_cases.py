@@ -1,5 +1,6 @@
 """Varied kernels of a fifth round, all in CUDA: arguments and results computed here, on the host, for the PTX in ``ptx``."""
 
+import itertools
 import statistics
 from collections.abc import Callable
 
@@ -143,7 +144,7 @@ def parity_rows(r: np.random.Generator) -> Launch:
     bit = np.concatenate(lists).astype(S)
     total, message = floats(r, bits), floats(r, len(bit))
     want = np.zeros(len(bit), F)
-    for a, b in zip(first, first[1:], strict=False):
+    for a, b in itertools.pairwise(first):
         v = total[bit[a:b]] - message[a:b]
         for k in range(b - a):
             others = np.delete(v, k)
