@@ -73,6 +73,9 @@ class Knobs:
         "sched_sink_window",
         "sched_spill_penalty",
         "sched_bank_budget",
+        "sched_shared_sources",
+        "sched_bank_leaning",
+        "sched_bank_losses",
         "sched_start_stall",
         "sched_step_overshoot",
         "sched_trial_max_inst",
@@ -176,6 +179,9 @@ class Knobs:
     sched_held_back: int
     sched_held_cycles: int
     sched_bank_budget: int
+    sched_shared_sources: int
+    sched_bank_leaning: int
+    sched_bank_losses: int
     sched_start_stall: int
     sched_step_overshoot: int
     sched_look_ahead: int

@@ -17,6 +17,7 @@ from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, ORDERING, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_to_alu
 from orias.schedule.deps import Graph, build, estimate, is_fixed_point, is_whole, virtual_reads, virtual_writes
+from orias.schedule.shared_sources import lost_cycles, shared_sources
 from orias.schedule.sink import Piece, few_registers
 from orias.target import features
 from orias.target.register_steps import (
@@ -28,7 +29,7 @@ from orias.target.register_steps import (
     step_words,
 )
 from orias.timing.latency import Latency, latency
-from orias.timing.units import NEEDS_WRITE
+from orias.timing.units import NEEDS_WRITE, units
 
 Order: TypeAlias = list[list[int]]
 """An order of a function's instructions: for each block, the indices of its instructions in the order before."""
@@ -255,6 +256,7 @@ def schedule_physical(fn: Func) -> None:
     """Reorder an allocated function; control words are set afterwards."""
     lat = latency(fn.target.latency_class)
     table = load(fn.target.table)
+    u = units(fn.target.latency_class)
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
         arrivals.enter(b)
@@ -262,7 +264,17 @@ def schedule_physical(fn: Func) -> None:
         for first, last in _pieces(b, False):
             piece = b.insts[first:last]
             graph = build(piece, _following(fn, b, last), fn, lat, False, whole)
-            order = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals)
+            before = arrivals.now
+            order, at = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals, [])
+            shared = shared_sources(piece)
+            lost = lost_cycles(piece, order, at, table, u) if shared else 0
+            if lost > fn.knobs.sched_bank_losses * len(piece) // 1000:
+                arrivals.now, after = before, arrivals.now
+                other, at_other = _order(fn, graph, lat, [None] * len(piece), arrivals, shared)
+                if at_other[other[-1]] + lost_cycles(piece, other, at_other, table, u) < at[order[-1]] + lost:
+                    order = other
+                else:
+                    arrivals.now = after
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
 
@@ -322,11 +334,13 @@ def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     return top
 
 
-def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals) -> list[int]:
-    """Order by latency alone; `others` are FMA forms.
+def _order(
+    fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals, shared: list[set[Opnd]],
+) -> tuple[list[int], list[int]]:  # fmt: skip
+    """Order by latency alone, and the cycle of each instruction; `others` are FMA forms.
 
     They are taken where the pipe of the instruction is busy, and while the piece has so much ALU work that a full SM
-    waits for that pipe.
+    waits for that pipe.  `shared`: the factors of each instruction, if the next one had better read one of them too.
     """
     n = len(graph.insts)
     height = graph.heights()
@@ -345,6 +359,8 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     patience = 1 if is_bound_to_alu(keys, intervals, others) else 0
     leads, spare = _leads(graph)
     hold, reach = spare <= fn.knobs.sched_held_back, fn.knobs.sched_held_cycles
+    bonus = fn.knobs.sched_shared_sources
+    factors: set[Opnd] = set()
     now = 0
     while ready:
         best = -1
@@ -372,9 +388,15 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
                 # From here on only what leads to loads.
                 held = True
                 best, best_at, best_height, switched = k, at, height[k], other
-            elif at < best_at or (at == best_at and height[k] > best_height):
-                best, best_at, best_height, switched = k, at, height[k], other
+            elif at <= best_at:
+                worth = height[k]
+                if factors and not factors.isdisjoint(shared[k]):
+                    worth += bonus
+                if at < best_at or worth > best_height:
+                    best, best_at, best_height, switched = k, at, worth, other
         ready.remove(best)
+        if shared and keys[best]:
+            factors = shared[best]
         now = max(now, best_at)
         at_cycle[best] = now
         out.append(best)
@@ -395,7 +417,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         if keys[best]:
             now += 1
     _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
-    return out
+    return out, at_cycle
 
 
 def _leads(graph: Graph) -> tuple[bytearray, int]:

@@ -49,7 +49,7 @@ class Registers:
         self.free: int = 0
         """Those that values may take: the function writes them anyway."""
         self.live_out: Final[dict[int, int]] = {}
-        kept = 1 << 1 | fn.quad_registers
+        kept = 1 << 1
         reads: dict[int, int] = {}
         writes: dict[int, int] = {}
         for b in fn.blocks:

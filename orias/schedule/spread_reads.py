@@ -34,38 +34,50 @@ _BANK: Final[tuple[int, ...]] = tuple(sum(1 << r for r in range(bank, UR_BASE, B
 
 def spread_reads(fn: Func) -> bool:
     """Change operands so that fewer reads collide; the function has its control words.  True if these must be set anew."""
-    if fn.names or fn.entry_regs:
-        # With -g a value stays in the register that is told to the debugger; with setmaxnreg registers come and go.
+    if fn.names or fn.entry_regs or fn.quad_registers:
+        # With -g a value stays in the register that is told to the debugger; with setmaxnreg registers come and go.  Threads that
+        # only help their quad keep all registers but those that are set apart, and a move for some lanes of a quad is no new value.
         return False
     table = load(fn.target.table)
     u = units(fn.target.latency_class)
-    played = [_Played(b, table, u) for b in fn.blocks]
-    jammed = [p for p in played if p.lost(0, len(p.block.insts))]
+    jammed: list[tuple[Block, PlayedReads]] = []
+    for b in fn.blocks:
+        p = PlayedReads(b.insts, [max(stall(i.ctl), 1) for i in b.insts], _passes(b.insts), table, u)
+        if p.lost(0, len(b.insts)) or p.leans(fn.knobs.sched_bank_leaning):
+            jammed.append((b, p))
     if not jammed:
         return False
     registers = Registers(fn)
     changed = False
-    for p in jammed:
-        changed |= _Spread(fn, p, LocalValues(fn, p.block, registers)).run()
+    for b, p in jammed:
+        changed |= _Spread(fn, p, LocalValues(fn, b, registers)).run()
     return changed
 
 
+def _passes(insts: list[Inst]) -> list[bool]:
+    """Whether a kept register passes from the instruction before each one to it."""
+    return [k > 0 and holds(insts[k - 1]) and not wait_mask(inst.ctl) for k, inst in enumerate(insts)]
+
+
 @final
-class _Played:
-    """The reads of a block's instructions and the cycles that they lose.
+class PlayedReads:
+    """The reads of instructions that follow one another, and the cycles that they lose.
+
+    `cycles`: from the issue of each to that of the next, without collisions.  `passes`: whether registers that are kept
+    pass from the instruction before each one to it.
 
     ``fixed``: 1 for arithmetic of fixed latency.  ``reads``: ``register << 2 | field`` of each word that such an instruction reads;
     ``writes``: its results.  ``since``: the first instruction whose reads may be kept for this one.
     """
 
-    __slots__ = ("_flipped", "_table", "bank", "block", "collided", "cycles", "fixed", "reads", "since", "writes")
+    __slots__ = ("_flipped", "_table", "bank", "collided", "cycles", "fixed", "insts", "reads", "since", "writes")
 
-    def __init__(self, b: Block, table: IsaTable, u: Units) -> None:
-        self.block: Final[Block] = b
+    def __init__(self, insts: list[Inst], cycles: list[int], passes: list[bool], table: IsaTable, u: Units) -> None:
+        self.insts: Final[list[Inst]] = insts
         self.reads: Final[list[list[int]]] = []
         self.writes: Final[list[list[int]]] = []
-        self.fixed: Final[bytearray] = bytearray(len(b.insts))
-        self.cycles: Final[list[int]] = [max(stall(i.ctl), 1) for i in b.insts]
+        self.fixed: Final[bytearray] = bytearray(len(insts))
+        self.cycles: Final[list[int]] = cycles
         self.since: Final[list[int]] = []
         self.collided: list[int] = []
         """The instructions that lost cycles when they were last played, and the bank for which the last one of them waited."""
@@ -73,9 +85,8 @@ class _Played:
         self._table: Final[IsaTable] = table
         self._flipped: Final[dict[int, list[int]]] = {}
         first = 0
-        for k, inst in enumerate(b.insts):
-            if k > 0:
-                first = max(first, k - REACH) if holds(b.insts[k - 1]) and not wait_mask(inst.ctl) else k
+        for k, inst in enumerate(insts):
+            first = max(first, k - REACH) if passes[k] else k
             self.since.append(first)
             written: list[int] = []
             reads: list[int] = []
@@ -91,7 +102,7 @@ class _Played:
         """What an instruction reads if its first two sources change places; empty if they cannot, or have no effect."""
         found = self._flipped.get(k)
         if found is None:
-            inst = self.block.insts[k]
+            inst = self.insts[k]
             swapped = _flip(self._table, inst) if self.fixed[k] else []
             found = _reads(self._table, inst, swapped, accesses(inst).reads, True) if swapped else []
             self._flipped[k] = found
@@ -132,6 +143,15 @@ class _Played:
             now = max(now + self.cycles[k], enter - 1)
         return out
 
+    def leans(self, share: int) -> bool:
+        """Whether reads lean to one bank in one instruction of `share`, so that those of different warps will often collide."""
+        return share * sum(lean(reads) for reads in self.reads if len(reads) > 1) > len(self.reads)
+
+    def leaning(self) -> list[int]:
+        """The instructions whose reads could be spread more evenly, the worst first."""
+        found = [(lean(reads), k) for k, reads in enumerate(self.reads) if len(reads) > 1]
+        return [k for cost, k in sorted(found, reverse=True) if cost]
+
     def near(self, k: int) -> bool:
         """Whether an instruction near by reads a register that instruction `k` would read in the same field with its sources flipped."""
         wanted = self.flipped(k)
@@ -142,7 +162,7 @@ class _Played:
 
     def flip(self, k: int) -> None:
         """The first two sources of an instruction change places."""
-        inst = self.block.insts[k]
+        inst = self.insts[k]
         reads = self.flipped(k)
         inst.src = [inst.src[1], inst.src[0], *inst.src[2:]]
         self._flipped[k], self.reads[k] = self.reads[k], reads
@@ -151,6 +171,13 @@ class _Played:
         """The registers of an instruction have changed."""
         self.reads[k] = reads
         self._flipped.pop(k, None)
+
+
+def lean(reads: list[int]) -> int:
+    """By how much one bank has to serve more of an instruction's reads than the other: 0 for as few as there can be."""
+    odd = sum(x >> 2 & 1 for x in reads)
+    more = max(odd, len(reads) - odd)
+    return 3 if more == len(reads) > 2 else more - (len(reads) + 1) // 2
 
 
 def _flip(table: IsaTable, inst: Inst) -> list[Opnd]:
@@ -181,21 +208,57 @@ def _reads(table: IsaTable, inst: Inst, src: list[Opnd], reads: list[int], flipp
 class _Spread:
     """The search in one block."""
 
-    __slots__ = ("_block", "_budget", "_played", "_rest", "_values")
+    __slots__ = ("_budget", "_insts", "_played", "_rest", "_values")
 
-    def __init__(self, fn: Func, played: _Played, values: LocalValues) -> None:
-        self._played: Final[_Played] = played
-        self._block: Final[Block] = played.block
+    def __init__(self, fn: Func, played: PlayedReads, values: LocalValues) -> None:
+        self._played: Final[PlayedReads] = played
+        self._insts: Final[list[Inst]] = played.insts
         self._values: Final[LocalValues] = values
-        self._budget: int = fn.knobs.sched_bank_budget * len(played.block.insts)
+        self._budget: int = fn.knobs.sched_bank_budget * len(played.insts)
         """Instructions that may still be played."""
         self._rest: Final[int] = fn.knobs.reg_alloc_rest_distance
 
     def run(self) -> bool:
         """True if something changed."""
+        changed = self._balance()
+        return self._part() or changed
+
+    def _balance(self) -> bool:
+        """Values go to the other bank where that spreads the reads of more instructions; True if something changed.
+
+        Nothing need collide here: where warps follow one another closely, an instruction of one collides with those of others.
+        """
         p = self._played
         changed = False
-        p.lost(0, len(self._block.insts))
+        for at in p.leaning():
+            if self._budget <= 0:
+                break
+            odd = sum(x >> 2 & 1 for x in p.reads[at])
+            bank = int(2 * odd > len(p.reads[at]))
+            gain = 0
+            best: list[Value] = []
+            target = -1
+            for v in self._values.at[at]:
+                if v.bound or v.register & 1 != bank:
+                    continue
+                for register in self._others(v):
+                    values = self._values.exchanged(v, register)
+                    if values and self._rest_apart(values, register):
+                        places, reads = self._after(values, register)
+                        self._budget -= len(places)
+                        won = sum(lean(p.reads[k]) - lean(new) for k, new in zip(places, reads, strict=True))
+                        if won > gain and self._won(places, reads) >= 0:
+                            gain, best, target = won, values, register
+            if gain:
+                self._exchange(best, target)
+                changed = True
+        return changed
+
+    def _part(self) -> bool:
+        """Parts reads that collide; True if something changed."""
+        p = self._played
+        changed = False
+        p.lost(0, len(self._insts))
         for at in p.collided:
             while self._budget > 0 and p.lost(at, at + 1) and self._improve(at):
                 changed = True
@@ -246,6 +309,25 @@ class _Spread:
             others &= others - 1
         return out
 
+    def _rest_apart(self, values: list[Value], register: int) -> bool:
+        """Whether values still rest before others, and others before them, once they have changed places with a register, where
+        the first of the two is read late: the second would have to wait for that.
+        """
+        one = values[0].register
+        for v in values:
+            late = self._read_late(v)
+            for x in self._values.of.get(register if v.register == one else one, ()):
+                if x not in values and (
+                    (v.first - self._rest < x.last <= v.first and self._read_late(x))
+                    or (late and v.last <= x.first < v.last + self._rest)
+                ):
+                    return False
+        return True
+
+    def _read_late(self, v: Value) -> bool:
+        """Whether the last reader of a value may read it some time after it has issued."""
+        return not v.reads or not self._played.fixed[v.reads[-1]]
+
     def _after(self, values: list[Value], register: int) -> tuple[list[int], list[list[int]]]:
         """The instructions that read values, and their reads once these are in the registers of each other."""
         one = values[0].register
@@ -259,7 +341,7 @@ class _Spread:
     def _won(self, places: list[int], reads: list[list[int]]) -> int:
         """The cycles that other reads of some instructions win."""
         p = self._played
-        n = len(self._block.insts)
+        n = len(self._insts)
         before = after = 0
         spans: list[tuple[int, int]] = []
         for k in places:

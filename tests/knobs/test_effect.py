@@ -101,6 +101,9 @@ NEEDS = {
     "RegAllocSpillStepFailures": "a kernel where many values have no place among free registers",
     "RegAllocSpillStepMost": "a kernel where hundreds of values have no place among free registers",
     "RegAllocSpillBudget": "hundreds of thousands of candidates",
+    "SchedSharedSources": "products whose reads collide (tests/schedule/test_spread_reads.py)",
+    "SchedBankLosses": "the same",
+    "SchedBankLeaning": "sources of which most are in one bank (the same)",
     "SchedBankBudget": "reads of registers that collide (tests/schedule/test_spread_reads.py)",
     "RegAllocShareSpans": "spilled values read in many blocks",
 }

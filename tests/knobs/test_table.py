@@ -19,6 +19,8 @@ READERS = HEURISTICS
 
 FACTS = {
     "schedule/spread_reads.py:_NEAR": "instructions that the window of the ports can reach",
+    "schedule/shared_sources.py:_SOURCES": "registers that a product reads",
+    "schedule/shared_sources.py:_NEAR": "stall counts that keep a value in the reuse cache",
     "schedule/spread_reads.py:_READY": "stages of the pipeline",
     "schedule/spread_reads.py:_CHEAPER": "keeps the work in proportion to the code",
     "schedule/spread_reads.py:_FEW": "keeps the work in proportion to the code",

@@ -1,13 +1,17 @@
 """Reads of registers that collide are spread over the banks after scheduling."""
 
+import itertools
+
 import pytest
 
 import orias
+from orias.isa.operand import K_R, in_file, reg_id
 from orias.knobs.knob_settings import from_dict
 from orias.options import Options
 from orias.ori.text import parse
 from orias.perf.kernel_steps import kernels
 from orias.schedule.scheduling import post_ra
+from orias.schedule.spread_reads import lean
 from orias.timing.machine_numbers import machine
 from orias.timing.play import Player, visit
 
@@ -42,9 +46,9 @@ def products(n: int) -> str:
     return PRODUCTS.format(body="\n".join(lines))
 
 
-def lost(arch: str, budget: int) -> int:
+def lost(arch: str, text: str, **knobs: int) -> int:
     """Cycles lost to register banks."""
-    data = orias.compile(products(5), arch=arch, knobs={"SchedBankBudget": budget}).data
+    data = orias.compile(text, arch=arch, knobs=knobs).data
     (code,) = kernels(data)
     played = Player(machine(code.profile.sm), code.steps, False).play([[[visit(k) for k in range(len(code.steps))]]], 1)
     return played.port_bubbles
@@ -52,7 +56,7 @@ def lost(arch: str, budget: int) -> int:
 
 @pytest.mark.parametrize("arch", ["sm_86", "sm_90a", "sm_120a"])
 def test_fewer_cycles_are_lost(arch: str) -> None:
-    before, after = lost(arch, 0), lost(arch, 100)
+    before, after = (lost(arch, products(5), SchedBankBudget=n) for n in (0, 100))
     assert before > 5 and after * 3 < before * 2, (before, after)
 
 
@@ -87,3 +91,65 @@ def test_nops_do_not_stay_from_before() -> None:
         sources.append([i.src for i in fn.insts()])
     assert fillers[0] == fillers[1] > 0
     assert sources[0] != sources[1], "nothing changed, so nothing is shown"
+
+
+def shared_factors(losses: int, worth: int) -> int:
+    """How many of 16 products of even registers read a factor of the one before, where four others with none of their factors were before."""
+    lines = [
+        f"  R{40 + 2 * k} = FFMA R{20 + 2 * (k % 4)}, R{28 + 2 * ((k + k // 4) % 4)}, R{40 + 2 * k}" for k in range(16)
+    ]
+    fn = parse("\n".join([".func k sm_90 entry allocated", "b0:", *lines, "  EXIT", ""]))
+    fn.knobs = from_dict({"SchedBankLosses": losses, "SchedSharedSources": worth, "SchedBankBudget": 0}).values("k", [])
+    post_ra(fn, Options(opt_level=3))
+    factors = [{reg_id(o) for o in i.src[:2]} for i in fn.insts() if i.op.base == "FFMA"]
+    assert len(factors) == 16
+    return sum(not a.isdisjoint(b) for a, b in itertools.pairwise(factors))
+
+
+def test_products_that_share_a_factor_follow_one_another() -> None:
+    assert shared_factors(1_000_000, 50) < 4
+    assert shared_factors(60, 50) > 9
+
+
+LEANING = """\
+.func k sm_90 entry allocated
+b0:
+  R4 = LDG.E -, R2, URZ, 0x0
+  R6 = LDG.E -, R2, URZ, 0x4
+  R8 = LDG.E -, R2, URZ, 0x8
+  R10 = LDG.E -, R2, URZ, 0xc
+  R12, - = LOP3.LUT R4, R6, R8, 0x96, !PT
+  R14, - = LOP3.LUT R6, R8, R10, 0x96, !PT
+  R15 = FADD R4, R6
+  R17, - = LOP3.LUT R12, R14, R4, 0x96, !PT
+  R15 = FADD R15, R17
+  R19 = FADD R17, R15
+  R21 = FADD R19, R15
+  STG.E -, R2, URZ, 0x0, R21
+  EXIT
+"""
+
+
+def test_registers_of_quads_stay() -> None:
+    """Threads that only help their quad have values in all registers but those that the function sets apart for quads."""
+    fn = parse(LEANING.replace("b0:", ".quads fff0\nb0:"))
+    before = [(i.op.name, i.dst, i.src) for i in parse(LEANING).insts()]
+    post_ra(fn, Options(opt_level=3))
+    assert all((i.op.name, i.dst, i.src) in before for i in fn.insts() if i.op.base in ("LOP3", "FADD", "STG", "LDG"))
+
+
+def test_sources_are_spread_though_nothing_collides() -> None:
+    """Loads apart, nothing follows closely enough to collide in a warp alone, but three even registers keep a bank busy for three cycles."""
+    found = []
+    for budget in (0, 100):
+        fn = parse(LEANING)
+        fn.knobs = from_dict({"SchedBankBudget": budget}).values("k", [])
+        post_ra(fn, Options(opt_level=3))
+        found.append(
+            sum(
+                lean([reg_id(o) << 2 for o in i.src if in_file(o, K_R)])
+                for i in fn.insts()
+                if i.op.base in ("LOP3", "FADD")
+            )
+        )
+    assert found[1] < 4 < 9 < found[0], found
