@@ -37,6 +37,7 @@ class CompileOptions(TypedDict, total=False):
     uniform_registers: bool
     errors_at_exit: bool
     thread_steering: bool
+    access_checks: bool
     keep_warp_barriers: bool
     split_compile: int
     jobserver: bool

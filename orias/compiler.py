@@ -108,7 +108,7 @@ class Compiler:
         o = self.options
         drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
         shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs)
-        program = lower_module(module, self.target, LowerOptions(*shape, drops, o.stack_guard))
+        program = lower_module(module, self.target, LowerOptions(*shape, drops, o.stack_guard, o.access_checks))
         self._clock("lower", start)
         return module, program, source[1]
 

@@ -31,7 +31,7 @@ class Options:
     __slots__ = (
         "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stack_guard", "stop_after",
+        "annotate", "capsules", "access_checks", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stack_guard", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "tools_patch", "uniform_registers", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -79,6 +79,8 @@ class Options:
         """Each kernel waits at its end until faults of its memory accesses are visible."""
         self.thread_steering: bool = False
         """A random pause before each access to memory, so that data races show."""
+        self.access_checks: bool = False
+        """Each access to memory is checked against the tables of a tool, if it has laid any (``-sanitize memcheck``)."""
         self.keep_warp_barriers: bool = False
         """A barrier of a warp stays where the warp is together anyway: races between its threads can be told from the code."""
         self.split_compile: int = 1

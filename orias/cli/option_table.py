@@ -169,7 +169,7 @@ ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
 NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
 
 UNSUPPORTED: "Final[tuple[str, ...]]" = (
-    "sanitize", "okey", "profile-options", "set-texmode-raw",
+    "okey", "profile-options", "set-texmode-raw",
 )  # fmt: skip
 """Options that change what ptxas writes and are not implemented: inputs are read and checked, then refused if it matters to them."""
 

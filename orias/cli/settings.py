@@ -244,8 +244,6 @@ def _refused(c: Command, s: Settings) -> str:
         value = c.values.get(name)
         if value is None or value == "false" or (name == "okey" and value == "0"):
             continue
-        if name == "sanitize" and (value == "threadsteer" or c.flag("compile-as-tools-patch")):
-            continue
         if name == "profile-options" and not value:
             continue
         if name == "set-texmode-raw":
@@ -337,7 +335,9 @@ def settings(c: Command) -> Settings:
     o.cloning = not c.flag("fast-compile") and c.values.get("cloning") != "no"
     o.uniform_registers = not (c.flag("sw200428197") or o.tools_patch)
     o.errors_at_exit = c.flag("make-errors-visible-at-exit")
-    o.thread_steering = c.values.get("sanitize") == "threadsteer" and not c.flag("compile-as-tools-patch")
+    inserted = "" if c.flag("compile-as-tools-patch") else c.values.get("sanitize", "")
+    o.thread_steering = inserted == "threadsteer"
+    o.access_checks = inserted == "memcheck"
     o.split_compile = 1 if c.flag("sw2614554") else split
     o.jobserver = c.flag("jobserver")
     s.statistics = c.lists.get("compiler-stats", [])

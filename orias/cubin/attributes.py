@@ -144,6 +144,8 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
     out += _externs(k, symbols)
+    if k.sanitize >= 0:
+        out.append(hval(nv.SANITIZE, k.sanitize))
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)
@@ -197,6 +199,8 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
     out += _externs(k, symbols)
+    if k.sanitize >= 0:
+        out.append(hval(nv.SANITIZE, k.sanitize))
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)

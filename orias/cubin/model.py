@@ -208,7 +208,7 @@ class KernelCode:
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
-        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
+        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
         "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
@@ -336,6 +336,8 @@ class KernelCode:
         """The unified function that this code jumps to, if it is the stub of one."""
         self.tools_patch: bool = False
         """A function that tools put into other code."""
+        self.sanitize: int = -1
+        """SANITIZE value: 0 with pauses, 1 with checks of accesses that an option put in; -1: no record."""
         self.reg_reconfig: bool = False
         """The code uses setmaxnreg."""
         self.sparse_mma_mask: int = 0

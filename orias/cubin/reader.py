@@ -246,6 +246,8 @@ class Reader:
         elif code == nv.KPARAM_INFO_V2:
             place = _word(r, 1, where)
             k.params.append(Param(place & 0xFFFF, place >> 16, _word(r, 2, where)))
+        elif code == nv.SANITIZE:
+            k.sanitize = r.value
         elif code == nv.MAXREG_COUNT:
             k.maxreg = r.value
         elif code == nv.NUM_BARRIERS:

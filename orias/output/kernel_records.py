@@ -23,6 +23,10 @@ _TENSOR_COUNT: Final = 0x80
 """VRC_CTA_INIT_COUNT of a kernel with operations that have F_TENSOR."""
 _ALLOCATION: Final = frozenset(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"))
 
+_THREADSTEER: Final = 0
+_MEMCHECK: Final = 1
+"""What is inserted, as the record SANITIZE names it."""
+
 _RESERVED: Final = "reserved_smem_offset_"
 
 
@@ -33,6 +37,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     if "maxnreg" not in d and options.maxrregcount:
         code.maxreg = options.maxrregcount
     code.tools_patch = options.tools_patch
+    code.sanitize = _MEMCHECK if options.access_checks else _THREADSTEER if options.thread_steering else -1
     code.unified = function_unified_id(kernel.ptx)
     code.cluster_dim = _triple(d.get("reqnctapercluster"))
     code.explicit_cluster = "explicitcluster" in d

@@ -24,6 +24,7 @@ from orias.isa.operand import (
     with_reg,
     word_text,
 )
+from orias.isa.roles import NEXT_ADDRESS
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 
@@ -89,7 +90,7 @@ def key_of(fn: Func, inst: Inst, epoch: int) -> Key | None:
             shape.append(0)
         else:
             return None
-    if op.base == "undef" or (op.flags & F_SPECIAL and _changes(inst)):
+    if op.base == "undef" or op is NEXT_ADDRESS or (op.flags & F_SPECIAL and _changes(inst)):
         return None
     src = inst.src
     if op.flags & F_COMMUTES and src[0] > src[1]:

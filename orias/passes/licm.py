@@ -11,6 +11,7 @@ from orias.isa.op import (
     F_CALL,
     F_CONVERGENT,
     F_FENCE,
+    F_PINNED,
     F_READ,
     F_SIDE,
     F_SPECIAL,
@@ -25,7 +26,7 @@ from orias.passes.gvn import Key, key_of, rename, take
 from orias.passes.simplify import portable
 from orias.target.register_steps import STEPS
 
-_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ | F_SPECIAL
+_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED | F_READ | F_SPECIAL
 
 _ENDS: Final = F_TERM | F_SIDE | F_CALL
 

@@ -9,7 +9,18 @@ from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
 from orias.analysis.liveness import Liveness, WordCounts, def_mask, liveness, reg_bit, use_mask
-from orias.isa.op import F_CALL, F_CONSTMEM, F_CONVERGENT, F_FENCE, F_PSEUDO, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
+from orias.isa.op import (
+    F_CALL,
+    F_CONSTMEM,
+    F_CONVERGENT,
+    F_FENCE,
+    F_PINNED,
+    F_PSEUDO,
+    F_SIDE,
+    F_SPECIAL,
+    F_TERM,
+    F_WRITE,
+)
 from orias.isa.operand import (
     K_CONST,
     K_IMM,
@@ -31,7 +42,7 @@ from orias.passes.simplify import portable
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import FREE_WORDS
 
-_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
+_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED
 
 
 def relieve_peaks(fn: Func) -> bool:

@@ -47,6 +47,8 @@ WORDS: Final[dict[str, str]] = {
     "graph_exec": "%current_graph_exec (64 bits)",
     "nsmid": "%nsmid",
     "stack_guard": "what -device-stack-protector keeps above local variables (64 bits)",
+    "checked_tables": "address of the tables that code of -sanitize memcheck reads (64 bits)",
+    "checked_shared": "bytes of shared memory of a block, as that code reads them",
     "environment_0": "%envreg0 to %envreg15",
     "environment_16": "%envreg16 to %envreg31",
     "dynamic_shared": "%dynamic_smem_size",

@@ -65,3 +65,32 @@ def test_equal_names(arch: str, tmp_path: Path) -> None:
             out = np.zeros(8, np.uint32)
             image.launch(name, 1, 32, [out])
             assert out[: len(values)].tolist() == [v + len(values) + 1000 for v in values], name
+
+
+SUBROUTINE = """.version 8.0
+.target sm_80
+.address_size 64
+.func (.reg .b64 d) div_rn_f64(.reg .b64 a, .reg .b64 b) { add.u64 d, a, b; ret; }
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %rd<4>;
+  .reg .f64 %f<4>;
+  ld.param.u64 %rd1, [p];
+  ld.global.f64 %f1, [%rd1];
+  ld.global.f64 %f2, [%rd1+8];
+  call (%rd3), div_rn_f64, (%rd1, %rd1);
+  div.rn.f64 %f3, %f1, %f2;
+  st.global.f64 [%rd1], %f3;
+  sub.u64 %rd3, %rd3, %rd1;
+  sub.u64 %rd3, %rd3, %rd1;
+  st.global.u64 [%rd1+8], %rd3;
+  ret;
+}
+"""
+
+
+def test_a_function_with_the_name_of_our_subroutine() -> None:
+    values = np.array([7.0, 1e-310])
+    sim.Image(orias.compile(SUBROUTINE, arch="sm_80", self_check=True).data).launch("k", 1, 1, [values])
+    assert values[0] == 7.0 / 1e-310
+    assert values[1] == 0

@@ -49,6 +49,7 @@ class ModuleLower:
         "_symbols",
         "_used",
         "_variable_registers",
+        "accesses",
         "ast",
         "kernel",
         "pointer",
@@ -71,7 +72,7 @@ class ModuleLower:
         self._dynamic_start: int = 0
         """Where dynamic shared memory begins in all kernels, if functions with sections of their own use it."""
         self._used: set[Var] = set()
-        self._facts: dict[str, Facts] = {}
+        self._facts: dict[Function, Facts] = {}
         self._pointed: list[Function] = []
         self.pointer: dict[str, int] = {}
         """Numbers that stand for addresses of functions, by name; empty where addresses are real addresses or offsets."""
@@ -81,6 +82,8 @@ class ModuleLower:
         self._variable_registers: dict[str, dict[str, int]] = variable_registers(module) if options.debug else {}
         self._helpers: dict[str, str] = {}
         self._helper_count: int = 0
+        self.accesses: int = 0
+        """How many accesses to memory have a check."""
         self.kernel: Kernel
         self.shared: dict[Var, int] = {}
         """Byte offsets of the current kernel's shared variables."""
@@ -339,11 +342,11 @@ class ModuleLower:
 
     def facts(self, f: Function) -> Facts:
         """The summary of a function, computed once."""
-        known = self._facts.get(f.name)
+        known = self._facts.get(f)
         if known is None or f.body is None:
             known = Facts(f)
             if f.body is not None:
-                self._facts[f.name] = known
+                self._facts[f] = known
         return known
 
     def _reach(self, f: Function) -> list[Function]:

@@ -15,11 +15,12 @@ class LowerOptions:
     ``own_sections``: functions have sections of their own instead of copies after each kernel.
     ``extensible``: -ewp, a whole program whose global variables and undefined functions are symbols for a linker.
     ``drops_unreached``: with ``own_sections``: functions that no kernel reaches are left out.
-    ``stack_guard``: as in :class:`orias.options.Options`.
+    ``stack_guard``, ``access_checks``: as in :class:`orias.options.Options`.
     ``preserve_relocs``: addresses of shared and constant variables are from relocations, which the writer resolves and keeps.
     """
 
     __slots__ = (
+        "access_checks",
         "own_sections",
         "debug",
         "drops_unreached",
@@ -40,7 +41,9 @@ class LowerOptions:
         preserve_relocs: bool = False,
         drops_unreached: bool = False,
         stack_guard: int = -1,
+        access_checks: bool = False,
     ) -> None:
+        self.access_checks: bool = access_checks
         self.stack_guard: int = stack_guard
         self.drops_unreached: bool = drops_unreached
         self.preserve_relocs: bool = preserve_relocs

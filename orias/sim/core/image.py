@@ -163,6 +163,8 @@ class Image:
         """Value of :attr:`Machine.watch` in launches."""
         self.progress: Callable[[int, int], None] | None = None
         """Called regularly in a launch with the number of ended threads and the number of all threads."""
+        self.checked_tables: int = 0
+        """Address of the tables that code of ``-sanitize memcheck`` reads; 0: there are none, and it checks nothing."""
         self.descriptor_mode: bool | None = None
         """Whether the code queries descriptors in independent texture mode; None without such queries."""
         self._section_address: dict[int, int] = {}

@@ -146,7 +146,8 @@ class Launch:
         t = self.image.target
         base = self.image.reader.param_base.get(self.kernel.name, t.word("parameters"))
         references = self.image.reference_slots(self.kernel.name)
-        out = bytearray(max([base + len(params), *(offset + 4 for offset, _, _ in references)]))
+        tables = t.word("checked_tables") if self.kernel.sanitize > 0 and t.has_word("checked_tables") else -8
+        out = bytearray(max([base + len(params), tables + 8, *(offset + 4 for offset, _, _ in references)]))
 
         def put(offset: int, value: int, size: int = 4) -> None:
             if offset >= 0 and offset + size <= len(out):
@@ -160,6 +161,9 @@ class Launch:
             put(t.word("shared_window"), SHARED_WINDOW, 8)
         put(t.word("stack_pointer"), STACK_TOP)
         put(self._place(t, "stack_guard"), _STACK_GUARD, 8)
+        put(tables, self.image.checked_tables, 8)
+        if t.has_word("checked_shared"):
+            put(t.word("checked_shared"), self.shared_bytes)
         # Parameters have generic addresses: a copy of them is in device memory.
         copy = self.image.arena.allocate(max(len(params), 16), "parameters")
         self.image.arena.write(copy, params)
@@ -223,6 +227,7 @@ class Launch:
                 reciprocal = np.nextafter(reciprocal, np.float32(2))
             put(self._place(t, "cluster_reciprocal") + 4 * i, int(reciprocal.view(np.uint32)))
         put(t.word("explicit_cluster"), 1 if ranks > 1 else 0)
+        put(self._place(t, "cluster_shared_limit"), self.shared_bytes)
         put(self._place(t, "cluster_ranks"), ranks)
 
     @property
