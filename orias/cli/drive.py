@@ -376,7 +376,9 @@ def _files(s: Settings, cubin: "Cubin", sources: list[tuple[str, str | bytes]]) 
     if s.link_info:
         from orias.cli.hidden_files import link_info
 
-        files.append((s.link_info, link_info(sources, s.options.arch, s.options.release).encode("latin-1")))
+        o = s.options
+        text = link_info(sources, o.arch, o.release, o.access_checks or o.thread_steering)
+        files.append((s.link_info, text.encode("latin-1")))
     return files
 
 

@@ -5,6 +5,7 @@ first) and for each exported variable, and one unprintable byte for each exporte
 those of Orias are its knobs, in a knob file whose first line says so.
 """
 
+from orias.cli.hidden_settings import older_than
 from orias.cli.parse import UsageError
 
 TYPE_CHECKING = False
@@ -12,13 +13,16 @@ if TYPE_CHECKING:
     from orias.knobs.knob_settings import Setting
 
 _OWN_IMPORTS = 89
+_CHECK_IMPORTS = 3
+_CHECK_EXPORTS = 4
+"""How many more imports, and below sm_90 exports, there are with -sanitize."""
 _NAMELESS = "(null)"
 _FUNCTION = "\x05"
 _CONTROLS = "# Controls of Orias (knobs)\n"
 
 
-def link_info(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> str:
-    """The text of ``--link-info`` for inputs without errors."""
+def link_info(sources: list[tuple[str, str | bytes]], arch: str, release: str, sanitized: bool) -> str:
+    """The text of ``--link-info`` for inputs without errors; `sanitized`: with -sanitize."""
     from orias.ptx.module_inputs import input_lines, merge
     from orias.ptx.parser import parse
     from orias.ptx.targets import newest_of
@@ -26,9 +30,11 @@ def link_info(sources: list[tuple[str, str | bytes]], arch: str, release: str) -
     name, text = merge(sources, arch)
     module = parse(text, name, newest_of(release), input_lines(sources))
     declared = [v.linkage for v in module.variables] + [f.linkage for f in module.functions]
-    imports = [_NAMELESS] * (_OWN_IMPORTS + declared.count("extern"))
+    imports = [_NAMELESS] * (_OWN_IMPORTS + (_CHECK_IMPORTS if sanitized else 0) + declared.count("extern"))
     exports = [_NAMELESS for v in module.variables if v.linkage == "visible"]
     exports += [_FUNCTION for f in module.functions if f.linkage == "visible" and f.body is not None]
+    if sanitized and older_than(arch, 90):
+        exports += [_NAMELESS] * _CHECK_EXPORTS
     return f" --import {','.join(imports)} --export {','.join(exports)}"
 
 

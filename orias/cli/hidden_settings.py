@@ -12,6 +12,11 @@ def older_than(arch: str, number: int) -> bool:
     return int("".join(ch for ch in arch if ch.isdecimal())) < number
 
 
+def clones(c: Command) -> bool:
+    """Whether --cloning is given and not ``no``: any other value is ``yes``."""
+    return c.values.get("cloning", "no") != "no"
+
+
 def unmet(c: Command) -> list[str]:
     """Warnings on options without the one that they belong to, which neither -w nor -Werror touch."""
     found = []
@@ -31,7 +36,7 @@ def options_before(c: Command, s: "Settings", arch: str) -> None:
 
     Raises UsageError where ptxas stops at once.
     """
-    if c.has("fast-compile") and c.values.get("cloning") == "yes":
+    if c.has("fast-compile") and clones(c) and not c.flag("compile-only"):
         raise UsageError("Conflicting options -cloning=yes and --fast-compile specified")
     known = "100" in arch and not arch.startswith("lto_")
     if c.flag("sw4915215") and known and not arch.endswith("a"):

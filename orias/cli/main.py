@@ -65,7 +65,8 @@ def run(argv: list[str]) -> int:
             from orias.identity import identity
             from orias.version import VERSION
 
-            sys.stdout.write(help_text.version_text(program, VERSION, identity(), command.values["orias-release"]))
+            name = command.values.get("tool-name") or program
+            sys.stdout.write(help_text.version_text(name, VERSION, identity(), command.values["orias-release"]))
         elif command.has("list-version") and not command.has("help"):
             sys.stdout.write(help_text.list_versions(command.values["orias-release"]))
         else:

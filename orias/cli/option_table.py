@@ -90,6 +90,9 @@ OPTIONS: "Final[tuple[tuple[str, str, int, str, str], ...]]" = (
 )  # fmt: skip
 """Long name, short name, kind, value in the help text, help text."""
 
+ALIASES: "Final[dict[str, str]]" = {"abi": "abi-compile"}
+"""Short names of hidden options that are another word than the long one."""
+
 HIDDEN: "Final[tuple[tuple[str, int, bool], ...]]" = (
     ("regAllocOptLevel", NUMBER, True), ("tool-name", TEXT, True), ("cuda-api-version", TEXT, True), ("jobserver", FLAG, True),
     ("cloning", TEXT, True), ("fast-compile", FLAG, False), ("compiler-stats", CHOICES, False), ("compiler-stats-file", TEXT, False),

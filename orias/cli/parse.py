@@ -5,6 +5,7 @@ take a joined value.  ``-O`` never takes the next argument.
 """
 
 from orias.cli.option_table import (
+    ALIASES,
     BOOL,
     CHOICES,
     DEPRECATED,
@@ -140,6 +141,7 @@ class _Parser:
             self.kinds[name] = kind
             if short_too:
                 self.short[name] = name
+        self.short.update(ALIASES)
         for name, kind, _, _ in OWN:
             if own or name not in ORIAS_ONLY:
                 self.kinds[name] = kind

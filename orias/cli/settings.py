@@ -5,7 +5,7 @@ Source: ``docs/facts/command-line.md``, "Combinations".
 
 import os
 
-from orias.cli.hidden_settings import hidden_options, older_than, options_after, options_before, reservation
+from orias.cli.hidden_settings import clones, hidden_options, older_than, options_after, options_before, reservation
 from orias.cli.option_table import UNSUPPORTED
 from orias.cli.parse import Command, UsageError, parse_number
 from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_environment, parse_setting, read_knob_file
@@ -118,17 +118,27 @@ def _fast_compile(c: Command) -> None:
         raise UsageError(f"Conflicting options -opt-level=<{levels}> and --Ofast-compile={fast} specified")
 
 
-def _conflicts(c: Command, s: Settings) -> None:
+def _fast(c: Command) -> bool:
+    """Whether --fast-compile counts, which is ignored with -c."""
+    return c.flag("fast-compile") and not c.flag("compile-only")
+
+
+def _conflicts(c: Command, s: Settings, arch: str) -> None:
     level = c.number("register-usage-level", 5)
     if not 0 <= level <= 10:
         s.warn(f"Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored")
     if c.values.get("abi-compile", "yes") != "yes":
         s.messages.append(("error", f"Invalid value '{c.values['abi-compile']}' for option -abi."))
-    _tools_patch(c, s)
+    if c.has("membermask-overlap") and c.has("no-membermask-overlap"):
+        raise UsageError("Conflicting options -no-membermask-overlap and -membermask-overlap specified")
     for name in ("fast-compile", "extensible-whole-program"):
         if c.flag("compile-only") and c.flag(name):
             s.ignored("--compile-only", f"--{name}")
     _split_conflicts(c, s)
+    if _fast(c) and c.flag("extensible-whole-program"):
+        s.ignored("--fast-compile", "--extensible-whole-program")
+    _tools_patch(c, s)
+    reservation(c, s, arch)
     if c.flag("device-debug"):
         if c.flag("generate-line-info"):
             s.warn(
@@ -136,10 +146,12 @@ def _conflicts(c: Command, s: Settings) -> None:
                 "ignoring --generate-line-info option"
             )
         for name in ("register-usage-level", "fast-compile"):
-            if c.has(name):
+            if c.has(name) and (name != "fast-compile" or _fast(c)):
                 s.ignored("--device-debug", f"--{name}")
         if c.values.get("Ofast-compile", "0") != "0":
             s.ignored("--device-debug", "--Ofast-compile=<min,mid,max>")
+        if clones(c) and not c.flag("compile-only") and c.number("opt-level", 0) == 0:
+            raise UsageError("Conflicting options -cloning=yes and -g specified")
     if c.flag("legacy-bar-warp-wide-behavior"):
         name = "--legacy-bar-warp-wide-behavior"
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
@@ -178,8 +190,10 @@ def _tools_patch(c: Command, s: Settings) -> None:
     if not c.flag("compile-as-tools-patch"):
         return
     for name in ("compile-only", "extensible-whole-program", "fast-compile"):
-        if c.flag(name):
+        if c.flag(name) and not (name == "extensible-whole-program" and _fast(c)):
             raise UsageError(f"Conflicting options '--{name}' and --compile-as-tools-patch specified")
+    if clones(c):
+        raise UsageError("Conflicting options '-cloning=yes' and --compile-as-tools-patch specified")
     if c.has("sanitize"):
         name = "--sanitize"
         s.warn(f"Conflicting options '{name}' and '--compile-as-tools-patch' specified, ignoring '{name}' option")
@@ -228,6 +242,8 @@ def _controls(c: Command) -> list[Setting]:
 
 def _unreadable(c: Command) -> str:
     """The message on a description of extensions, whose format is not documented, in the words of ptxas on a wrong one; "" if there is none."""
+    if c.has("ext-desc-file") and c.has("ext-desc-string"):
+        return "Conflicting options ext-desc-file and ext-desc-string specified"
     description = c.values.get("ext-desc-file", "")
     if description and not os.path.exists(description):
         return f"Could not open input file '{description}'"
@@ -280,11 +296,15 @@ def settings(c: Command) -> Settings:
     if c.values.get("cuda-api-version", "13.0") != "13.0":
         raise UsageError(f"Invalid value '{c.values['cuda-api-version']}' for option '--cuda-api-version'")
     options_before(c, s, arch)
-    _conflicts(c, s)
-    reservation(c, s, arch)
-    _caches(c, s)
-    hidden_options(c, s, arch)
-    _limits(c, s)
+    try:
+        _conflicts(c, s, arch)
+        _caches(c, s)
+        hidden_options(c, s, arch)
+        _limits(c, s)
+    except UsageError as e:
+        # What was said before is printed too.
+        s.messages.append(("fatal", str(e)))
+        return s
     options_after(c, s, arch)
     if c.flag("device-debug") and c.number("opt-level", 0) != 0:
         s.messages.append(("fatal", "Optimized debugging not supported"))
@@ -312,7 +332,7 @@ def settings(c: Command) -> Settings:
     o.lineinfo = c.flag("generate-line-info") and not o.debug
     o.suppress_debug_info = c.flag("suppress-debug-info")
     o.compile_only = c.flag("compile-only")
-    o.extensible = c.flag("extensible-whole-program")
+    o.extensible = c.flag("extensible-whole-program") and not _fast(c)
     o.force_rela = c.flag("force-rela")
     o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
     s.refused = _refused(c, s)

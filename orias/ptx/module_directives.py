@@ -207,8 +207,9 @@ def declared(state: State, header: Function, linkage: str) -> Function:
         if old.body is None:
             old.line = header.line
         elif old is not state.function:
-            # The next definition is compared with this one.
+            # The next definition is compared with this one, and repeats one too.
             header.linkage = linkage
+            header.body = old.body
             names[name] = header
         return old
     if old is None and name[0] == "%" and name[1:] in SPECIAL:

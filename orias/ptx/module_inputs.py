@@ -10,6 +10,7 @@ from orias.options import Options
 from orias.patterns import regex
 from orias.ptx.ast import Function, Instr, Module, Sig
 from orias.ptx.parser import parse
+from orias.ptx.targets import refusal
 
 HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
 _HEAD: Final = (
@@ -109,6 +110,9 @@ def restrict(module: Module, options: Options) -> None:
         by_name: dict[str, Function] = {f.name: f for f in module.functions}
         for name in options.entries:
             if name not in by_name:
+                why = refusal(module.target, options.arch)
+                if why:
+                    raise CompileError([Diagnostic("fatal", why)])
                 raise CompileError([Diagnostic("fatal", f"Unknown function {name}")])
         for name in options.entries:
             if not by_name[name].entry and not options.own_sections:

@@ -37,6 +37,17 @@ FILES = {
 }
 
 STOPPED = """
+k.ptx -membermask-overlap false -no-membermask-overlap=false -maxrregcount x
+k.ptx -g -cloning yes
+k.ptx -g -cloning x -flcm x
+k.ptx -g -cloning yes -O3
+k.ptx --fast-compile -cloning x
+k.ptx --compile-as-tools-patch -cloning yes
+k.ptx --fast-compile -ewp --compile-as-tools-patch
+k.ptx --ext-desc-file=x --ext-desc-string=x
+k.ptx --fast-compile -ewp -maxrregcount x
+k.ptx -disable-smem-reservation true -maxrregcount x
+k.ptx -abi no
 -O 3
 k.ptx -O 3
 k.ptx -Ox
@@ -235,6 +246,13 @@ k.ptx -regUsageLevel 20 --ptx-length 1 -dlcm x --abi-compile x --disable-smem-re
 """
 
 ACCEPTED = """
+k.ptx --fast-compile -ewp -split-compile 2
+k.ptx -disable-smem-reservation true --fast-compile -g
+k.ptx -g -c -cloning yes --fast-compile -ewp
+k.ptx -abi yes
+k.ptx -sanitize memcheck -v
+k.ptx -sanitize memcheck -c
+k.ptx --link-info x -sanitize threadsteer
 k.ptx
 k.ptx -arch=compute_80
 k.ptx -arch=lto_80

@@ -16,6 +16,7 @@ from orias.lower.frame.function_summary import Facts, functions_in_data
 from orias.lower.frame.private_functions import private_functions
 from orias.lower.frame.program import Kernel, LowerOptions, Program
 from orias.lower.frame.special_registers import read_special
+from orias.lower.memory.access_checks import checks_accesses
 from orias.ori.ir import ConstantPool, Func
 from orias.ptx.ast import Function, Module, SymInit, Var
 from orias.ptx.debug import variable_registers
@@ -28,6 +29,7 @@ def lower_module(module: Module, target: Target, options: LowerOptions | None = 
     return ModuleLower(module, target, options or LowerOptions()).run()
 
 
+_CHECKED_FUNCTIONS: Final = ("malloc", "free")
 _LARGEST_DATA: Final = 1 << 28
 """Bytes of initial values that a module may have: a short text can ask for any number (a limit of Orias)."""
 
@@ -257,6 +259,11 @@ class ModuleLower:
             kernel.shared_align = max((data_layout.var_align(v) for v in own), default=1)
         kernel.entry = lower_function(self, f, f.name, "entry" if f.entry else "func")
         kernel.functions = [lower_function(self, g, self.copy_name(g), "func") for g in reached]
+        if f.entry and self.options.access_checks and checks_accesses(self.target) and not self.options.own_sections:
+            # As in ptxas's file, whose checks of these functions' calls are routines that only call them.
+            for name in _CHECKED_FUNCTIONS:
+                self._name_driver_function(name)
+                self.slot(name)
         while len(kernel.helpers) < len(self._helpers):
             name = list(self._helpers)[len(kernel.helpers)]
             kernel.helpers.append(lower_function(self, builtin_function(name), self._helpers[name], "helper"))
@@ -323,14 +330,17 @@ class ModuleLower:
 
     def driver_function(self, ctx: Ctx, name: str) -> Opnd:
         """Address of a driver function that the PTX module does not declare; NONE where a call names the symbol."""
-        if name not in self.kernel.externs:
-            self.kernel.externs.append(name)
+        self._name_driver_function(name)
         self.kernel.edges.append((ctx.fn.name, name))
-        if all(e.name != name for e in self.program.externs):
-            self.program.externs.append(ExternFunction(name, GLOBAL))
         if self.names_externs:
             return K_NONE
         return ctx.b.copy(const(4, self.slot(name)), 2)
+
+    def _name_driver_function(self, name: str) -> None:
+        if name not in self.kernel.externs:
+            self.kernel.externs.append(name)
+        if all(e.name != name for e in self.program.externs):
+            self.program.externs.append(ExternFunction(name, GLOBAL))
 
     def _extern(self, g: Function) -> None:
         if all(e.name != g.name for e in self.program.externs):
