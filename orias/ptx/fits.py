@@ -105,8 +105,14 @@ class Use:
         self.soft.append(f"Result register required for instruction '{self.name}'")
 
 
+_VIDEO_COMPARISONS: Final = ("vset", "vset2", "vset4")
+"""Their results and last sources are words that hold no pairs of halves."""
+
+
 def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     """Whether an operand fits one value of a type; ``result``: the operand is written."""
+    if op.kind in (O_SYM, O_FUNC) and use.index in (0, 3) and use.name in _VIDEO_COMPARISONS:
+        return False
     fits = _OPERANDS.get(op.kind)
     return fits is not None and fits(slot, op, type_, result, use)
 
@@ -120,7 +126,7 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         return _sum(slot, var.type, type_, result, use)
     if not register_fits(var.type, type_, slot.relaxed):
         return False
-    if var.type == "f16x2" and (use.name == "redux" or (use.index == 3 and use.name in ("vset2", "vset4"))):
+    if var.type == "f16x2" and (use.name == "redux" or (use.index in (0, 3) and use.name in _VIDEO_COMPARISONS)):
         return False
     if (
         slot.fixed

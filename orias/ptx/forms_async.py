@@ -362,6 +362,7 @@ VALUES: Final[dict[str, str]] = {
     "pmevent": "v0!=-/0..15 -> Argument 0 of instruction '{n}': value '{v0}' out of range, expected to be in range [0..15]",
     "st.bulk": """
 v1!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 8
+v1!=-/0..16777216 -> Argument 1 of instruction '{n}': value '{v1}' out of range, expected to be in range [0..16777216]
 v2!=-/0 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be zero
 """,
     _BARRIERS: "!.sync -> Barrier modifier required for instruction '{n}'",

@@ -63,6 +63,7 @@ _WIDE_ADDRESS: Final = frozenset(
 """Instructions whose macro in ptxas moves the address, which must not be narrow."""
 _WIDE_GENERIC: Final = frozenset(("st.bulk", "ldmatrix", "stmatrix", "cp.async.mbarrier.arrive"))
 """The same, of generic addresses alone."""
+_SIZE_TYPES: Final = ("b32", "u32", "s32", "b64", "u64", "s64")
 _PLACED: Final = ("tex", "tld4", "suld", "sust", "sured")
 """Instructions whose addresses have coordinates, besides those on tensors."""
 _ANY_SIZE: Final = ("tcgen05.", "wgmma.", "cp.", "multimem.cp.")
@@ -195,7 +196,23 @@ def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
 
 
 def _anything(slot: Slot, op: Operand, use: Use) -> bool:
-    return True
+    return use.name != "st.bulk" or _bulk_size(op, use)
+
+
+def _bulk_size(op: Operand, use: Use) -> bool:
+    """Whether an operand fits the size of st.bulk: an integer of 32 or 64 bits (which of 32 are legal is told with mov)."""
+    if op.kind == O_REG and op.var is not None:
+        if op.key[0] == "!" or op.var.vec > 1 or op.var.type not in _SIZE_TYPES:
+            return False
+        if op.neg:
+            use.note(f"Operand negation not allowed for instruction '{use.name}'")
+    elif op.kind == O_SREG:
+        use.soft.append(f"Special register argument not allowed for instruction '{use.name}'")
+    elif op.kind == O_SYM and op.var is not None and op.var.space == "param":
+        use.must_be_register()
+    elif op.kind == O_SYM:
+        return op.key == "s+"
+    return op.kind not in (O_FUNC, O_VEC)
 
 
 def _integer(slot: Slot, op: Operand, use: Use) -> bool:

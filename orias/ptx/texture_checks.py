@@ -274,6 +274,10 @@ def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     if any((o.kind == O_SYM and not o.value) or o.kind == O_FUNC for o in (ops[1:] if level else ops)):
         return False
     if level and ops[0].kind == O_REG and ops[0].var is not None:
+        if ops[0].neg:
+            if ops[0].key[0] == "!":
+                return False
+            use.note(f"Operand negation not allowed for instruction '{name}'")
         return register_fits(ops[0].var.type, type_, False)
     if level and ops[0].kind == O_IMM:
         return (ops[0].imm_type == "int") == (type_ != "f32")
