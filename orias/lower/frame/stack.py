@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _STACK: Final = r(1)
 _DEFAULT_ALIGN: Final = 8
+_LEAST_ALIGN: Final = 8
+"""Bytes of which the stack pointer stays a multiple whatever a block asks for, as with ptxas: frames of callees rely on it."""
 
 
 def begin(ctx: "Ctx") -> None:
@@ -50,7 +52,7 @@ def lower_alloca(ctx: "Ctx", i: Instr) -> None:
     else:
         low = (ctx.lo(size) if type_words(type_) == 2 else size) | NEG
     top = ctx.b.r("IADD3", _STACK, low, RZ)
-    top = ctx.b.r("LOP3.LUT", top, imm(-max(align, 1) & 0xFFFFFFFF), RZ, imm(0xC0), NOT_PT)
+    top = ctx.b.r("LOP3.LUT", top, imm(-max(align, _LEAST_ALIGN) & 0xFFFFFFFF), RZ, imm(0xC0), NOT_PT)
     _set(ctx, top)
     ctx.write(i.ops[0], _address(ctx, top, type_))
     ctx.end_guarded()
