@@ -265,6 +265,15 @@ def _address_for_level(op: Operand, type_: str, use: Use) -> bool:
     return scalar_fits(_LEVEL, op, type_, False, use)
 
 
+def _level_register(op: Operand, var: Var, type_: str, use: Use) -> bool:
+    """Whether a register fits as a level of a type."""
+    if op.neg:
+        if op.key[0] == "!":
+            return False
+        use.note(f"Operand negation not allowed for instruction '{use.name}'")
+    return register_fits(var.type, type_, False)
+
+
 def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     """Whether the operands after the place of a sampling instruction fit: a level has the type of the coordinates."""
     level = name == "tex.level"
@@ -274,11 +283,7 @@ def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     if any((o.kind == O_SYM and not o.value) or o.kind == O_FUNC for o in (ops[1:] if level else ops)):
         return False
     if level and ops[0].kind == O_REG and ops[0].var is not None:
-        if ops[0].neg:
-            if ops[0].key[0] == "!":
-                return False
-            use.note(f"Operand negation not allowed for instruction '{name}'")
-        return register_fits(ops[0].var.type, type_, False)
+        return _level_register(ops[0], ops[0].var, type_, use)
     if level and ops[0].kind == O_IMM:
         return (ops[0].imm_type == "int") == (type_ != "f32")
     if level and ops[0].kind == O_VEC and type_ != "f32" and not _registers_in(ops[:1], _PLACES):
