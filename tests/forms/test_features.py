@@ -12,8 +12,15 @@ import pytest
 
 import orias
 from orias import sim
-from tests.asynchronous import barrier_programs, copy_programs, elect_programs, later_programs, multimem_programs
-from tests.asynchronous import opcode_programs, test_wide_columns
+from tests.asynchronous import (
+    barrier_programs,
+    copy_programs,
+    elect_programs,
+    later_programs,
+    multimem_programs,
+    opcode_programs,
+    test_wide_columns,
+)
 from tests.asynchronous.harness import Program
 from tests.forms.form import Form
 from tests.forms.generate import all_forms
@@ -105,7 +112,7 @@ def _cases() -> Iterator[Case]:
         yield _form(form)
     for module in _MODULES:
         yield from map(_program, module.programs())
-    yield from dict((p.name, _program(p)) for p, _ in test_wide_columns._programs()).values()
+    yield from {p.name: _program(p) for p, _ in test_wide_columns._programs()}.values()
     for p in [*tensor.transfers(), *tensor.reductions(), *copies(), *products()]:
         yield _tensor(p)
 
