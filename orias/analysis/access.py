@@ -6,6 +6,7 @@ A *unit* is one physical 32-bit register, predicate or barrier register: R at 0,
 
 from typing import Final, final
 
+from orias.isa.fetch import result_widths
 from orias.isa.fetch import source_widths as fetch_widths
 from orias.isa.gmma_forms import accumulator_words, source_widths
 from orias.isa.op import F_CALL, F_READS_PR, F_TEXTURE, F_WGMMA, F_WGMMA_SYNC, F_WRITES_B, F_WRITES_PR
@@ -98,6 +99,7 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
         return a
     fetched = fetch_widths(op, inst.src) if op.flags & F_TEXTURE else None
     known = widths(op)
+    results = known.dst if fetched is None else result_widths(inst.src)
     for k, o in enumerate(inst.src):
         kd = o & KIND_MASK
         if not 0 < kd <= K_B:
@@ -121,8 +123,8 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
             reads.append(u << 8 | SLOT_GUARD)
     for k, o in enumerate(inst.dst):
         kd = o & KIND_MASK
-        if kd <= K_UR and k < len(known.dst) and known.dst[k] != 1:
-            for w, u in enumerate(units_of(o, known.dst[k])):
+        if kd <= K_UR and k < len(results) and results[k] != 1:
+            for w, u in enumerate(units_of(o, results[k])):
                 # The field of the word position ends at 15; only vectors of tensor memory, which arrive late, are longer.
                 writes.append(u << 8 | (w if w < 16 else 15) << 4 | k)
         elif 0 < kd <= K_B and o >> PAYLOAD_SHIFT != _NO_UNIT[kd]:

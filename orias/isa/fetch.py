@@ -1,4 +1,4 @@
-"""The source operands of texture fetches (TEX, TLD, TLD4, TXD), as ptxas 13.0.88 lays them out for sm_75 to sm_90.
+"""The operands of texture fetches (TEX, TLD, TLD4, TXD), as ptxas 13.0.88 lays them out for sm_75 to sm_121.
 
 A fetch takes its values in this order: array layer, coordinates, handle (``.B``), level or sample (``.MS``), offsets,
 depth.
@@ -13,7 +13,7 @@ depth.
 from typing import Final
 
 from orias.isa.op import Op
-from orias.isa.operand import K_R, K_WORD, KIND_MASK, Opnd, word_text
+from orias.isa.operand import K_R, K_WORD, KIND_MASK, Opnd, imm_value, is_imm, word_text
 
 SCATTERED_LIMIT: Final = 4
 """Largest number of values with ``.SCR``."""
@@ -60,6 +60,12 @@ def source_widths(op: Op, src: list[Opnd]) -> list[int]:
         else:
             out.append(2 if o & KIND_MASK != K_R else 1)
     return out
+
+
+def result_widths(src: list[Opnd]) -> list[int]:
+    """Number of registers of the two results of a fetch: the second has the first two components of the mask, the last operand."""
+    count = imm_value(src[-1]).bit_count() if is_imm(src[-1]) else 4
+    return [max(0, count - 2), min(2, count)]
 
 
 def bindless(op: Op) -> bool:

@@ -110,7 +110,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("URFMaxInst", 60_000, 0, _M, "instructions", "ConvertToUniformReg", "Functions with more instructions are left alone."),
     Knob("URFRounds", 8, 0, 64, "rounds", "ConvertToUniformReg", "How often what costs more than it saves is given back."),
     Knob("URFConditionBudget", 400, 0, 100_000, "instructions", "ConvertToUniformReg", "Instructions and readers that are looked at for the condition of one branch."),
-    Knob("URFBranchGain", 1, 0, 64, "eighths", "ConvertToUniformReg", "What a uniform condition saves its branch, in eighths of an instruction."),
+    Knob("URFBranchGain", 64, 0, 64, "eighths", "ConvertToUniformReg", "What a uniform condition saves its branch, in eighths of an instruction."),
     # scheduling before allocation
     Knob("RegTgtExtraSteps", 1, 0, 16, "steps", "ScheduleInstructions", "Lower occupancies whose registers are tried (one more on sm_100 and later)."),
     Knob("SchedManyLoads", 4, 0, 1_024, "loads", "ScheduleInstructions", "Loads of a block from which on these are tried."),

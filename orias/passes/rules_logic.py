@@ -23,6 +23,8 @@ from orias.semantics.truth_tables import (
 _LOP3: Final = op("LOP3.LUT")
 _EXTENDED: Final = {0x9910: 0x7FFF, 0x8880: 0x7F, 0x7710: 0xFFFF, 0x7770: 0xFF, 0x4410: 0xFFFF, 0x4440: 0xFF}
 """PRMT selector that extends the low half or byte, with its sign or with zeros -> largest value that it leaves as it is."""
+_TYPES: Final = {0x9910: ("S16", "S8"), 0x8880: ("S8",), 0x7710: ("U16", "U8"), 0x7770: ("U8",)}
+"""The same selectors -> types of results that are extended so already."""
 _MASK32: Final = 0xFFFFFFFF
 _AND: Final = 0xC0
 _JOINING: Final = (0xFC, 0x3C)
@@ -198,20 +200,15 @@ def prmt(cx: Cx, inst: Inst) -> None:
     va, vb = constant_of(a), constant_of(b)
     if all((va if byte_index(selector, k, "") < 4 else vb) is not None for k in range(4)):
         cx.to_copy(inst, imm(permute_bytes(va or 0, selector, vb or 0)))
-    elif selector == 0x7710 and vb == 0:
-        _zero_extended(cx, inst, a, ("U16", "U8"))
-    elif selector == 0x7770 and vb == 0:
-        _zero_extended(cx, inst, a, ("U8",))
     elif selector in _EXTENDED and (selector & 0x800 or vb == 0):
-        if below(cx.values.defs, a) <= _EXTENDED[selector]:
+        if below(cx.values.defs, a) <= _EXTENDED[selector] or _extended(cx, a, _TYPES.get(selector, ())):
             cx.to_copy(inst, a)
 
 
-def _zero_extended(cx: Cx, inst: Inst, a: Opnd, loads: tuple[str, ...]) -> None:
-    """A load that already zero-extends needs no second extension."""
-    d = cx.definition(a) if not has_lane(a) else None
-    if d is not None and d.op.flags & F_EXTENDS and any(m in d.op.mods for m in loads):
-        cx.to_copy(inst, a)
+def _extended(cx: Cx, a: Opnd, types: tuple[str, ...]) -> bool:
+    """Whether a load or conversion has extended its result of one of these types to a register."""
+    d = cx.definition(a) if not has_lane(a) and not has_modifiers(a) else None
+    return d is not None and bool(d.op.flags & F_EXTENDS) and any(m in d.op.mods for m in types)
 
 
 def _mask_of_all(cx: Cx, inst: Inst, mask: int) -> bool:

@@ -54,6 +54,7 @@ from orias.passes.single_thread import resolve_elections
 from orias.passes.spread_products import spread_products
 from orias.passes.stored_values import reuse_stored
 from orias.passes.tensor_addresses import share_tensor_addresses
+from orias.passes.texture_components import leave_out_components
 from orias.passes.uniform_atomics import combine_uniform_atomics
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
@@ -242,6 +243,8 @@ def _long_integers(fn: Func, o: Options) -> None:
 
 def _legalize(fn: Func, o: Options) -> None:
     legalize(fn, o.opt_level > 0)
+    if o.opt_level > 0:
+        leave_out_components(fn)
 
 
 def _sync(fn: Func, o: Options) -> None:

@@ -4,7 +4,7 @@ import re
 from typing import Final, Protocol, final
 
 from orias.diag import Unsupported
-from orias.isa.fetch import source_widths
+from orias.isa.fetch import result_widths, source_widths
 from orias.isa.isa_table import IllegalWord, IsaTable
 from orias.isa.op import F_TEXTURE
 from orias.isa.operand import K_R, in_file, reg_id
@@ -80,9 +80,10 @@ class CodeUse:
         try:
             d = self._table.decode(word)
             last = highest
+            results = result_widths(d.src) if d.op.flags & F_TEXTURE else []
             for i, o in enumerate(d.dst):
                 if in_file(o, K_R) and reg_id(o) != _MOST:
-                    last = max(last, reg_id(o) + dst_width(d.op, i) - 1)
+                    last = max(last, reg_id(o) + (results[i] if i < len(results) else dst_width(d.op, i)) - 1)
             fetched = source_widths(d.op, d.src) if d.op.flags & F_TEXTURE else None
             for i, o in enumerate(d.src):
                 if in_file(o, K_R) and reg_id(o) != _MOST:

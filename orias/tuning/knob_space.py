@@ -21,7 +21,7 @@ SPACE: Final[dict[str, tuple[int | str, ...]]] = {
     "RematPeakSlack": (0, 20),
     "RematInstPerWord": (1, 4),
     "URFPeakSlack": (0, 40),
-    "URFBranchGain": (0, 8),
+    "URFBranchGain": (1, 8),
     "RegTgtExtraSteps": (0, 2, 3),
     "SchedManyLoads": (1, 16),
     "SchedRegReserve": (4, 20),

@@ -7,7 +7,7 @@ import numpy as np
 
 from orias.sim.matrix.tensor_map import SIZE
 from tests.asynchronous.copy_programs import ONE, issued, swizzle
-from tests.asynchronous.harness import Program, Words, copy_out, init, wait
+from tests.asynchronous.harness import LATER, Program, Words, copy_out, init, wait
 from tests.device import tensormap
 
 TENSOR = ("100", "103", "110")
@@ -218,6 +218,20 @@ def stores() -> list[Program]:
         ("mmio.release.sys.global.add.u64 [%out], %rd4", [total, 31 * 16]), ("release.gpu.global.add.s64 [%out], %rd4", [total, 31 * 16]),
     ):  # fmt: skip
         out.append(later(f"red.async.{form.split(' ')[0]}", f"{at}red.async.{form};", lambda s, w=words: w))
+    # ptxas stores nothing for a weak store, and adds one value of the warp where another operation is asked for.
+    weak = later(
+        "st.async.weak",
+        f"{at}st.async.weak.global.u32 [%rd3], %r1;",
+        lambda s: [77 * (k // 2) * (1 - k % 2) for k in range(64)],
+    )
+    counted = later(
+        "red.async.inc",
+        f"{at}add.u32 %r5, %cta, 1000; red.async.mmio.release.gpu.global.inc.u32 [%out], %r5;",
+        lambda s: [32],
+    )
+    mmio = later("red.async.mmio", f"{at}red.async.mmio.release.sys.global.add.u32 [%out], %r1;", lambda s: [total])
+    weak.unjudged = counted.unjudged = (*LATER, "sm_121a")
+    out += [weak, counted, mmio]
     # (For immediate values ptxas has no instruction at -O0.)
     guarded = (
         f"{at}add.u32 %r5, %cta, 5; add.u32 %r6, %cta, 3; setp.gt.u32 %p1, %t, 29;"
@@ -295,7 +309,8 @@ def reductions() -> list[Program]:
     at = "mul.wide.u32 %rd3, %t, 16; add.u64 %rd4, %in, %rd3; add.u64 %rd5, %out, %rd3;\n"
     for form, words in (
         ("add.e4m3x4 %r1", 1), ("min.v2.e5m2x4 {%r1, %r2}", 2), ("add.acc::f16.v4.e5m2x4 {%r1, %r2, %r3, %r4}", 4),
-        ("max.v4.e4m3x4 {%r1, %r2, %r3, %r4}", 4),
+        ("max.v4.e4m3x4 {%r1, %r2, %r3, %r4}", 4), ("add.v4.e4m3x4 {%r1, %r2, %r3, %r4}", 4),
+        ("add.acc::f16.v4.e4m3x4 {%r1, %r2, %r3, %r4}", 4),
     ):  # fmt: skip
         store = {
             1: "u32 [%rd5], %r1",
@@ -318,6 +333,30 @@ def reductions() -> list[Program]:
     return out
 
 
+def without_effect() -> list[Program]:
+    """A prefetch along W and a change of the number of registers: a copy beside them gives what it copies."""
+    copied = "shl.b32 %r3, %t, 2; cvt.u64.u32 %rd4, %r3; add.u64 %rd5, %in, %rd4; add.u64 %rd6, %out, %rd4; ld.global.u32 %r5, [%rd5]; st.global.u32 [%rd6], %r5;"
+    dims = (32, 8, 4)
+    ahead = later(
+        "prefetch im2col::w",
+        "mov.u16 %h1, 2; mov.u16 %h2, 1;"
+        f" cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w [%tm, {{0, 1, 1}}], {{%h1, %h2}}; {copied}",
+        lambda s: s[:32],
+        TENSOR,
+        map_=lambda at: tensormap(
+            "u32", at, dims, (128, 1024), corners=([-1], [-1]), channels=32, pixels=16, swizzle="32B", steps=(1, 1, 1)
+        ),
+    )
+    more = later(
+        "setmaxnreg",
+        f"setmaxnreg.inc.sync.aligned.u32 160; {copied}",
+        lambda s: s[:128],
+        (*TENSOR, "120", "121"),
+        block=128,
+    )
+    return [ahead, more]
+
+
 def programs() -> list[Program]:
     """All of them."""
-    return [*gathers(), *narrow(), *pairs(), *masked(), *stores(), *work(), *fields(), *reductions()]
+    return [*gathers(), *narrow(), *pairs(), *masked(), *stores(), *work(), *fields(), *reductions(), *without_effect()]

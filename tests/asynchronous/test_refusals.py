@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 import orias
+from orias import sim
+from tests.asynchronous.copy_programs import issued
+from tests.asynchronous.harness import Program
+from tests.device import tensormap
 from tests.nvtools import tool
 
 HIGHER = "Feature 'st.async/red.async with .{} requires .target sm_100 or higher"
@@ -73,3 +77,19 @@ def test_store_without_object_is_a_store() -> None:
     """st.async.u32 without an mbarrier: ptxas 13.0.88 takes it and stores nothing; its page has no such form."""
     text = module("sm_90a", "st.async.u32 [%rd1], %r1;")
     assert re.search(r"\bST\.E\S* desc", orias.compile(text).disassemble())
+
+
+@pytest.mark.parametrize(("layout", "arch"), [(1, "sm_90a"), (2, "sm_100a"), (1, "sm_120a")])
+def test_interleaved_maps(layout: int, arch: str) -> None:
+    """The simulator refuses them by name: the distance between slices of channels is not known."""
+
+    def interleaved(at: int) -> bytes:
+        raw = bytearray(tensormap("f16", at, (8, 4, 4), (16, 64), (8, 2, 2)))
+        raw[9] |= layout << 3
+        return bytes(raw)
+
+    done = "mbarrier::complete_tx::bytes"
+    line = f"cp.async.bulk.tensor.3d.shared::cluster.global.tile.{done} [smem], [%tm, {{0, 0, 0}}], [mb];"
+    p = Program("interleaved", issued(line, 64), lambda s: [], map_=interleaved)
+    with pytest.raises(sim.SimError, match=rf"with an interleaved map \(layout {layout}\)"):
+        p.run("orias", arch, 3)

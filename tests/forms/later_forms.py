@@ -94,7 +94,7 @@ def extremes() -> list[Form]:
     """min and max of three f32, and redux of f32."""
     out = []
     for low in (True, False):
-        for mods in ("", ".ftz", ".NaN", ".abs", ".ftz.NaN.abs"):
+        for mods in ("", ".ftz", ".NaN", ".abs", ".NaN.abs", ".ftz.NaN.abs"):
 
             def extreme(*v: int, low: bool = low, mods: str = mods) -> Expected:
                 kept = [flush(x, F32) if "ftz" in mods else x for x in v]
@@ -400,6 +400,13 @@ def wide_accesses() -> list[Form]:
         add(
             f"ld.v8.{t}", f"{gives} st.global.v8.{t} [%mem], {{{words}}}; ld.global.v8.{t} {{{words}}}, [%mem]; {takes}"
         )
+    # The inputs of a thread are 256 bits that nothing writes.
+    add("ld.nc.v8.f32", f"ld.global.nc.v8.f32 {{{words}}}, [%fi]; {takes}")
+    add("ld.v8.generic", f"{gives} st.v8.b32 [%mem], {{{words}}}; ld.v8.b32 {{{words}}}, [%mem]; {takes}")
+    add(
+        "ld.v8.evict_last",
+        f"{gives} st.global.v8.b32 [%mem], {{{words}}}; ld.global.L2::evict_last.v8.b32 {{{words}}}, [%mem]; {takes}",
+    )
     for t in ("b64", "u64", "s64", "f64"):
         add(f"ld.v4.{t}", f"st.global.v4.{t} [%mem], {{{whole}}}; ld.global.v4.{t} {{{back}}}, [%mem];")
     add("ld.v4.parts", f"st.v4.b64 [%mem], {{{whole}}}; ld.global.v2.b64 {{%o0, %o1}}, [%mem]; ld.global.v2.b64 {{%o2, %o3}}, [%mem+16];")  # fmt: skip
@@ -494,6 +501,35 @@ def zeros_and_answers() -> list[Form]:
     return out
 
 
+def strong_accesses() -> list[Form]:
+    """Accesses of 128 bits and of memory-mapped registers, and an old fence: in the list of features, though earlier targets have them."""
+    out = []
+    rows = pairs([0, 1, (1 << 64) - 1], 64, "strong", 32, 2)
+    decl = ".reg .b128 %q, %old; .reg .b32 %w<4>;"
+
+    def add(name: str, body: str) -> None:
+        out.append(Form(name, body, ["b64"] * 2, ["b64"] * 2, rows, lambda a, b: (a, b), sm=90, decl=decl))
+
+    give, take = "mov.b128 %q, {%a0, %a1};", "mov.b128 {%o0, %o1}, %q;"
+    add("ld.b128", f"{give} st.global.b128 [%mem], %q; ld.global.b128 %q, [%mem]; {take}")
+    add(
+        "atom.exch.b128",
+        f"{give} st.global.b128 [%mem], %q; mov.b128 %old, {{%a1, %a0}};"
+        f" atom.global.exch.b128 %q, [%mem], %old; {take} st.global.b128 [%mem], %old;",
+    )
+    add("membar.gl", "st.global.v2.b64 [%mem], {%a0, %a1}; membar.gl; ld.global.v2.b64 {%o0, %o1}, [%mem];")
+    halves = "".join(
+        f" st.mmio.relaxed.sys.global.u32 [%mem+{4 * k}], %w{k}; ld.mmio.relaxed.sys.global.u32 %w{k}, [%mem+{4 * k}];"
+        for k in range(4)
+    )
+    add(
+        "ld.mmio",
+        f"mov.b64 {{%w0, %w1}}, %a0; mov.b64 {{%w2, %w3}}, %a1;{halves} mov.b64 %o0, {{%w0, %w1}}; mov.b64 %o1, {{%w2, %w3}};",
+    )
+    return out
+
+
 def forms() -> list[Form]:
     """All forms of the family."""
-    return packed() + extremes() + mixed() + narrow() + stochastic() + wide_accesses() + zeros_and_answers()
+    wide = wide_accesses() + strong_accesses()
+    return packed() + extremes() + mixed() + narrow() + stochastic() + wide + zeros_and_answers()

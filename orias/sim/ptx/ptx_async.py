@@ -17,7 +17,7 @@ from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U32, U64
 from orias.sim.ptx.ptx_integer import Builder
 from orias.sim.ptx.ptx_matrix import elements
-from orias.sim.ptx.ptx_memory import SPACES, address, load_values, store_values
+from orias.sim.ptx.ptx_memory import SPACES, address, atomic, load_values, store, store_values
 from orias.sim.ptx.ptx_site import PtxSite, bits_of
 from orias.sim.sass import exec_async, exec_copy
 from orias.sim.sass.exec_mem import shared_offsets
@@ -326,9 +326,9 @@ def _wait_group(s: PtxSite) -> Exec:
 
 
 def _store(s: PtxSite) -> Exec:
-    """st.async and red.async to shared memory of the cluster."""
+    """st.async and red.async: to shared memory of the cluster, or to global memory."""
     space = s.mods.get("space", "")
-    if len(s.ops) == 2 and s.mods.get("order") == "release":
+    if len(s.ops) == 2:
         return _to_global(s)
     if len(s.ops) < 3 or space not in ("", "shared::cluster"):
         raise s.unknown()
@@ -389,14 +389,15 @@ def _query(s: PtxSite) -> Exec:
 
 
 def _to_global(s: PtxSite) -> Exec:
-    """st.async and red.async to global memory, by the operations of sm_100."""
-    if s.name == "red.async" and s.mods["op"] != "add":
-        raise s.unknown()
+    """st.async and red.async to global memory: by the operations of sm_100, which release 32 or 64 bits, or as the ordinary ones."""
     type_ = s.types[-1]
     words = bits_of(type_) // 32
+    reduces = s.name == "red.async"
+    if s.mods.get("order") != "release" or not words or (reduces and s.mods["op"] != "add"):
+        return atomic(s) if reduces else store(s)
     rows = _Rows(s)
     where, data = rows.words(rows.address(s.ops[0], "global")), rows.words((s.src(s.ops[1], type_), words))
-    name = f"{'USTGR.E' if s.name == 'st.async' else 'UREDGR.E.ADD'}.NA{'.64' if words == 2 else ''}.STRONG.SYS"
+    name = f"{'UREDGR.E.ADD' if reduces else 'USTGR.E'}.NA{'.64' if words == 2 else ''}.STRONG.SYS"
     return _one_by_one([*rows.fills, exec_copy.to_global(s.sass(name, [], [*_group(where), data]))])
 
 

@@ -180,7 +180,8 @@ def _ld(s: PtxSite) -> Exec:
     return run
 
 
-def _st(s: PtxSite) -> Exec:
+def store(s: PtxSite) -> Exec:
+    """st, and stores that are one after all else."""
     t, size = _shape(s)
     space = s.mods.get("space", "")
     where = SPACES[space]
@@ -207,7 +208,7 @@ def _sass_type(t: str, size: int) -> str:
     return "64" if size == 8 else ""
 
 
-def _atom(s: PtxSite) -> Exec:
+def atomic(s: PtxSite) -> Exec:
     """atom and red.  Global f32 additions flush denormals, those in shared memory do not (PTX, atom)."""
     t = type_of(s)
     if bits_of(t) == 128:
@@ -530,7 +531,7 @@ def _createpolicy(s: PtxSite) -> Exec:
 
 # A multicast object has one copy here: accesses to it are plain accesses.
 MEMORY: Final[dict[str, Builder]] = {
-    "ld": _ld, "ldu": _ld, "st": _st, "atom": _atom, "red": _atom, "cvta": _cvta, "isspacep": _isspacep, "mov": _mov,
+    "ld": _ld, "ldu": _ld, "st": store, "atom": atomic, "red": atomic, "cvta": _cvta, "isspacep": _isspacep, "mov": _mov,
     "cp.async": _cp_async, "mapa": _mapa, "getctarank": _getctarank, "alloca": _alloca, "stacksave": _stack_save,
-    "stackrestore": _stack_restore, "multimem.ld_reduce": _ld, "multimem.st": _st, "multimem.red": _atom, "createpolicy": _createpolicy,
+    "stackrestore": _stack_restore, "multimem.ld_reduce": _ld, "multimem.st": store, "multimem.red": atomic, "createpolicy": _createpolicy,
 }  # fmt: skip
