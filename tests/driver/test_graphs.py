@@ -285,7 +285,9 @@ def test_a_condition_without_default_stays_as_it_is(context):  # noqa: F811
     assert c.run(instantiate(context, c.graph), 4, 0) == [4, 1]
 
 
-@pytest.mark.parametrize(("value", "size", "expected"), [(1, 2, [10, 0]), (0, 2, [0, 20]), (0, 1, [0, 0]), (-1, 1, [10, 0])])
+@pytest.mark.parametrize(
+    ("value", "size", "expected"), [(1, 2, [10, 0]), (0, 2, [0, 20]), (0, 1, [0, 0]), (-1, 1, [10, 0])]
+)
 def test_one_of_two_bodies_runs(context, value, size, expected):  # noqa: F811
     c = Conditions(context, 3)
     chosen = c.condition()
