@@ -21,6 +21,7 @@ import os
 import re
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,7 +74,8 @@ def sources(program):
 
 def build_command(program, options, built):
     """The command that builds a program, the directory it runs in, and the program that it makes there."""
-    nvcc = [options.nvcc, "-cudart", "shared", *options.nvcc_option]
+    found = shutil.which(options.nvcc)
+    nvcc = [str(Path(found).absolute()) if found else options.nvcc, "-cudart", "shared", *options.nvcc_option]
     if not options.make:
         return [*nvcc, "-o", str(built), *map(str, sources(program))], None, built
     named = re.search(r"^program\s*=\s*(\S+)", (program / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
