@@ -22,6 +22,7 @@ _AUTO_FREE: Final = 1
 _KINDS: Final = {
     graphs.KERNEL: "kernel", graphs.COPY: "copy", graphs.FILL: "fill", graphs.HOST: "host", graphs.CHILD: "graph",
     graphs.EMPTY: "empty", graphs.WAIT: "wait", graphs.RECORD: "record", graphs.ALLOCATE: "allocate", graphs.FREE: "free",
+    graphs.CONDITIONAL: "conditional",
 }  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def _begin(d: Driver, stream: int, graph: Graph, handle: int, after: list[Node])
 
 @call("cuStreamEndCapture")
 def end(d: Driver, stream: int, place: int) -> None:
-    """The graph of what was recorded."""
+    """The graph of what was recorded; a program that has given the graph itself needs no place for it."""
     capture = graphs.capture_of(d, stream)
     if capture is None:
         raise DriverError("ILLEGAL_STATE", "the stream is not captured")
@@ -67,12 +68,14 @@ def end(d: Driver, stream: int, place: int) -> None:
     broken = capture.status != graphs.ACTIVE
     unjoined = any(id(n) not in joined for last in capture.last.values() for n in last)
     capture.status = 0
-    put64(place, 0)
+    if place:
+        put64(place, 0)
     if broken:
         raise DriverError("STREAM_CAPTURE_INVALIDATED")
     if unjoined:
         raise DriverError("STREAM_CAPTURE_UNJOINED")
-    put64(place, capture.graph_handle)
+    if place:
+        put64(place, capture.graph_handle)
 
 
 def _all_before(nodes: Sequence[Node]) -> set[int]:
@@ -173,7 +176,7 @@ def destroy(d: Driver, graph: int) -> None:
 @call("cuGraphClone")
 def clone(d: Driver, place: int, graph: int) -> None:
     """A copy."""
-    put64(place, d.new(_without_memory(d.get(graph, Graph)).copied(d)))
+    put64(place, d.new(_plain(d.get(graph, Graph)).copied(d)))
 
 
 def _without_memory(graph: Graph) -> Graph:
@@ -181,6 +184,13 @@ def _without_memory(graph: Graph) -> Graph:
     if graph.has_memory():
         raise DriverError("INVALID_VALUE", "the graph allocates or frees memory")
     return graph
+
+
+def _plain(graph: Graph) -> Graph:
+    """Fails for a graph that cannot be cloned or be the child of another one."""
+    if graph.has_conditions():
+        raise DriverError("NOT_SUPPORTED", "the graph has conditional nodes")
+    return _without_memory(graph)
 
 
 @call("cuGraphNodeFindInClone")
@@ -384,7 +394,7 @@ def add_host(d: Driver, place: int, graph: int, before: int, count: int, at: int
 @call("cuGraphAddChildGraphNode")
 def add_child(d: Driver, place: int, graph: int, before: int, count: int, child: int) -> None:
     """A copy of another graph."""
-    copy = _without_memory(d.get(child, Graph)).copied(d)
+    copy = _plain(d.get(child, Graph)).copied(d)
     add(d, place, graph, before, count, graphs.CHILD, Executable(copy).run, (d.new(copy), copy))
 
 
@@ -506,10 +516,11 @@ def change(node: Node, work: graphs.Work, details: Any) -> None:
 
 
 def executable(d: Driver, graph: int, flags: int) -> int:
-    """The handle of an instantiated copy; there is at most one at a time of a graph that owns memory."""
+    """The handle of an instantiated copy; there is at most one at a time of a graph with memory or conditional nodes."""
     found = d.get(graph, Graph)
-    if found.has_memory() and any(isinstance(e, Executable) and e.is_of(found) for e in d.handles.values()):
-        raise DriverError("INVALID_VALUE", "the graph allocates or frees memory, and has an executable")
+    alone = found.has_memory() or found.has_conditions()
+    if alone and any(isinstance(e, Executable) and e.is_of(found) for e in d.handles.values()):
+        raise DriverError("INVALID_VALUE", "the graph has memory or conditional nodes, and has an executable")
     return d.new(Executable(found.copied(d), u(flags)))
 
 
@@ -561,24 +572,28 @@ def launch(d: Driver, handle: int, stream: int) -> None:
 
 
 def _run(d: Driver, found: Executable) -> None:
-    """Does the work; memory that the launch before left is freed first, where the graph was made so."""
+    """Does the work; memory that the launch before left is freed first, where the graph was made so; conditions begin anew."""
     if found.flags & _AUTO_FREE:
         for n in found.nodes:
             if n.kind == graphs.ALLOCATE and d.graph_memory.is_live(n.details):
                 free(d, n.details.address)
+    for c in found.conditions:
+        c.start()
     found.run()
 
 
 @call("cuGraphExecUpdate_v2")
 def update(d: Driver, handle: int, graph: int, at: int) -> None:
     """Take the work of a graph of the same form."""
-    found, new = d.get(handle, Executable), d.get(graph, Graph).ordered()
+    found, given = d.get(handle, Executable), d.get(graph, Graph)
+    # The bodies of conditional nodes may change later.
+    new = (given.copied(d) if given.has_conditions() else given).ordered()
     put32(at, 0)
     if [n.kind for n in found.nodes] != [n.kind for n in new]:
         put32(at, 2)
         raise DriverError("GRAPH_EXEC_UPDATE_FAILURE", "the graph has another form")
     for n, like in zip(found.nodes, new, strict=True):
-        n.work, n.details, n.like = like.work, like.details, like
+        n.work, n.details, n.like = like.work, like.details, like.like or like
 
 
 @call("cuGraphExecUpdate")
@@ -634,7 +649,7 @@ def set_executable_record(d: Driver, handle: int, node: int, event: int) -> None
 @call("cuGraphExecChildGraphNodeSetParams")
 def set_executable_child(d: Driver, handle: int, node: int, child: int) -> None:
     """Change a graph."""
-    copy = _without_memory(d.get(child, Graph)).copied(d)
+    copy = _plain(d.get(child, Graph)).copied(d)
     change(of_executable(d, handle, node), Executable(copy).run, (d.new(copy), copy))
 
 

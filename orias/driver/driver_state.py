@@ -92,6 +92,8 @@ class Driver:
         self.pool = self.new(Pool())
         self.current_pool = self.pool
         self.graph_memory: Final = GraphMemory()
+        self.conditions: Final[dict[int, Any]] = {}
+        """Conditions of graphs by handle."""
         self.virtual: Final = VirtualMemory()
         self.opened: Final = Opened()
         """Memory of other processes."""

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from orias.driver.driver_registry import get32, put32
 from orias.driver.driver_state import LEGACY_STREAMS, Driver, Stream
 from orias.driver.results import DriverError
 
-KERNEL, COPY, FILL, HOST, CHILD, EMPTY, WAIT, RECORD, ALLOCATE, FREE = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11
+KERNEL, COPY, FILL, HOST, CHILD, EMPTY, WAIT, RECORD, ALLOCATE, FREE, CONDITIONAL = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 13
 """CUgraphNodeType."""
 ACTIVE, INVALIDATED = 1, 2
 """CUstreamCaptureStatus."""
+IF, WHILE, SWITCH = 0, 1, 2
+"""CUgraphConditionalNodeType."""
 Work = Callable[[], None]
 
 
@@ -32,15 +35,74 @@ class Node:
         """The node that this one is a copy of."""
 
 
+class Condition:
+    """What a conditional node asks: a word of device memory at ``address``, which kernels set; ``first``: its value at the start
+    of each launch of the graph, None if it has none."""
+
+    def __init__(self, address: int, first: int | None) -> None:
+        self.address: Final = address
+        self.first: Final = first
+
+    def start(self) -> None:
+        """Gives it its first value."""
+        if self.first is not None:
+            put32(self.address, self.first)
+
+    @property
+    def value(self) -> int:
+        """What was set last."""
+        return get32(self.address)
+
+
+class Branches:
+    """What a conditional node runs: ``bodies`` by a condition as its ``kind`` says; ``handles`` are theirs."""
+
+    def __init__(self, condition: Condition, kind: int, bodies: list["Graph"], handles: Any) -> None:
+        self.condition: Final = condition
+        self.kind: Final = kind
+        self.bodies: Final = bodies
+        self.handles: Final = handles
+
+    def copied(self, d: Driver) -> "Branches":
+        """The same with copies of the bodies."""
+        return Branches(self.condition, self.kind, [b.copied(d) for b in self.bodies], self.handles)
+
+    def work(self) -> Work:
+        """Their run; the bodies are as they are now."""
+        bodies = [Executable(b) for b in self.bodies]
+
+        def run() -> None:
+            value = self.condition.value
+            if self.kind == WHILE:
+                while self.condition.value:
+                    bodies[0].run()
+                return
+            number = value if self.kind == SWITCH else int(value == 0)
+            if number < len(bodies):
+                bodies[number].run()
+
+        return run
+
+
 class Graph:
-    """A graph; ``nodes`` in the order in which they were added."""
+    """A graph; ``nodes`` in the order in which they were added, ``conditions`` that were made for it."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.conditions: list[Condition] = []
 
     def has_memory(self) -> bool:
         """Whether nodes allocate or free memory."""
         return any(n.kind in (ALLOCATE, FREE) for n in self.nodes)
+
+    def has_conditions(self) -> bool:
+        """Whether nodes are conditional."""
+        return any(n.kind == CONDITIONAL for n in self.nodes)
+
+    def all_conditions(self) -> list[Condition]:
+        """Those of the graph and of the bodies of its nodes."""
+        inner = [c for n in self.nodes if n.kind == CONDITIONAL for b in n.details.bodies for c in b.all_conditions()]
+        return [*self.conditions, *inner]
 
     def ordered(self) -> list[Node]:
         """The nodes, each after all that it depends on; INVALID_VALUE if there is a cycle."""
@@ -57,8 +119,12 @@ class Graph:
     def copied(self, d: Driver) -> "Graph":
         """A graph with copies of the nodes."""
         graph, copies = Graph(), dict[int, Node]()
+        graph.conditions = self.conditions
         for n in self.ordered():
             copy = Node(n.kind, n.work, [copies[id(b)] for b in n.before], n.details)
+            if n.kind == CONDITIONAL:
+                copy.details = n.details.copied(d)
+                copy.work = copy.details.work()
             copy.enabled, copy.like = n.enabled, n
             copy.handle = d.new(copy)
             copies[id(n)] = copy
@@ -71,6 +137,7 @@ class Executable:
 
     def __init__(self, graph: Graph, flags: int = 0) -> None:
         self.nodes: Final = graph.ordered()
+        self.conditions: Final = graph.all_conditions()
         self.flags: Final = flags
 
     def is_of(self, graph: Graph) -> bool:

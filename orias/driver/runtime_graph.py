@@ -3,8 +3,8 @@
 import ctypes
 from typing import Final
 
-from orias.driver import calls_graph, calls_graph_memory, graphs  # noqa: F401 - their functions are entered
-from orias.driver.driver_registry import HANDLERS, Handler, call, get64
+from orias.driver import calls_graph, calls_graph_memory, calls_graph_node, graphs  # noqa: F401 - their functions are entered
+from orias.driver.driver_registry import HANDLERS, Handler, call, get32, get64
 from orias.driver.driver_state import Driver
 from orias.driver.graphs import Node
 from orias.driver.runtime_launch import kernel, variable
@@ -161,6 +161,30 @@ def set_executable_line(d: Driver, handle: int, node: int, to: int, source: int,
     """Change a copy of bytes of an executable graph."""
     given = ctypes.create_string_buffer(_line(to, source, size), _COPY_BYTES)
     set_executable_copy(d, handle, node, ctypes.addressof(given))
+
+
+@call("cudaGraphConditionalHandleCreate", needs="runtime")
+def create_condition(d: Driver, place: int, graph: int, value: int, flags: int) -> None:
+    """A condition."""
+    calls_graph_node.create_condition(d, place, graph, 0, value, flags)
+
+
+@call("cudaGraphAddNode@12", needs="runtime")
+def add_node(d: Driver, place: int, graph: int, before: int, count: int, at: int) -> None:
+    """A node of any kind (cudaGraphNodeParams)."""
+    kind, own = get32(at), at + calls_graph_node.PARAMETERS
+    if kind == graphs.KERNEL:
+        add_kernel(d, place, graph, before, count, own)
+    elif kind == graphs.COPY:
+        add_copy(d, place, graph, before, count, own + calls_graph_node.COPY)
+    else:
+        calls_graph_node.add_other(d, place, graph, before, count, at)
+
+
+@call("cudaGraphAddNode@13", "cudaGraphAddNode_v2", needs="runtime")
+def add_node_2(d: Driver, place: int, graph: int, before: int, edges: int, count: int, at: int) -> None:
+    """The same with data of edges, which has no effect."""
+    add_node(d, place, graph, before, count, at)
 
 
 @call("cudaGraphAddMemsetNode", needs="runtime")

@@ -176,7 +176,8 @@ f16.f16 f64.f64 ; Dr,Sr1 ; rni/rzi/rmi/rpi sat
 f32.f32 ; Dr,Sr1 ; rni/rzi/rmi/rpi ftz sat
 {_pairs("u16 s16 u32 s32 u64 s64", "bf16")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi ; 7.8/90 cvt with .{{t}}
 {_pairs("bf16", "u16 s16 u32 s32 u64 s64 f64")} ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
-u8.bf16 s8.bf16 bf16.u8 bf16.s8 ; L,L ; *
+u8.bf16 s8.bf16 ; D,S1 ; !rni/rzi/rmi/rpi ; 7.8/90 cvt with .{{t}}
+bf16.u8 bf16.s8 ; D,S1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
 bf16.bf16 ; Dr,Sr1 ; rni/rzi/rmi/rpi ; 7.8/90 cvt with .{{t}}
 bf16.f32 ; Dr,Sr1 ; !rn/rz/rm/rp ftz relu satfinite
 bf16.f16 f16.bf16 f64.bf16 ; Dr,Sr1 ; rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}

@@ -371,7 +371,7 @@ def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
         return
     aliased = {alias for alias, _ in module.aliases}
     declared = [f for f in module.functions if f.body is None and f.name not in aliased]
-    of_driver = {f.name for f in declared if f.name in driver.DECLARABLE or f.name.startswith(driver.PREFIX)}
+    of_driver = {f.name for f in declared if f.name in driver.CALLABLE or f.name.startswith(driver.PREFIX)}
     missing = {f.name for f in declared if not (linked and f.linkage == "extern")} - of_driver
     if not missing and not of_driver:
         return

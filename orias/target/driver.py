@@ -4,8 +4,24 @@ from typing import Final
 
 FUNCTIONS: Final[tuple[str, ...]] = ("vprintf", "malloc", "free", "__assertfail")
 """Called through the address table; undefined in every module."""
-DECLARABLE: Final[frozenset[str]] = frozenset((*FUNCTIONS, "__profile", "cudaGraphLaunch"))
-"""Functions that a module may call without a definition (measured with ptxas 13.0.88 for forty names)."""
+SET_CONDITION: Final = "cudaGraphSetConditional"
+"""Sets the condition of a node of a graph: its handle, 64 bits, and the value, 32 bits."""
+GRAPH_FUNCTIONS: Final[tuple[str, ...]] = (
+    "cudaGraphKernelNodeSetEnabled", "cudaGraphKernelNodeSetGridDim", "cudaGraphKernelNodeSetParam",
+    "cudaGraphKernelNodeUpdatesApply", "cudaGraphLaunch", SET_CONDITION,
+)  # fmt: skip
+"""Functions of device code that change or launch graphs."""
+LAUNCH_FUNCTIONS: Final[tuple[str, ...]] = (
+    "cnpCtxSynchronize", "cnpDeviceGetAttribute", "cnpDeviceGetName", "cnpDeviceGetTotalMem", "cnpEventCreate",
+    "cnpEventDestroy", "cnpEventRecord", "cnpFuncGetAttribute", "cnpGetCacheConfig", "cnpGetDevice", "cnpGetDeviceCount",
+    "cnpGetLastError", "cnpGetLimit", "cnpGetParameterBuffer", "cnpGetParameterBufferV2", "cnpGetSharedMemConfig",
+    "cnpLaunchDevice", "cnpLaunchDeviceV2", "cnpSetLastError", "cnpStreamCreate", "cnpStreamDestroy",
+    "cnpStreamWaitEvent",
+)  # fmt: skip
+"""Functions that the device runtime of dynamic parallelism calls."""
+CALLABLE: Final[frozenset[str]] = frozenset((*FUNCTIONS, "__profile", *GRAPH_FUNCTIONS, *LAUNCH_FUNCTIONS))
+"""Functions that a module may declare and call without a definition: all that ptxas 13.0.88 takes of the names that it contains
+(docs/facts/front-end.md)."""
 KNOWN_REGISTERS: Final[tuple[str, ...]] = ("vprintf", "__assertfail")
 """Driver functions whose clobbered registers the compiler knows."""
 PREFIX: Final = "__cuda_syscall_"

@@ -89,8 +89,6 @@ def to_ints() -> list[Form]:
     for s in ("f16", "f32", "f64", "bf16"):
         f = FMT[s]
         for k, (d, dn) in enumerate(INT_BITS.items()):
-            if s == "bf16" and dn == 8:
-                continue
             for j, (rnd, mode) in enumerate(ROUND.items()):
                 mods = ["", ".ftz", ".sat", ".ftz.sat"][(k + j) % 4] if s == "f32" else ""
                 register = holder(dn) if (k + j) % 3 or dn >= 32 or s == "bf16" else "b32"
@@ -115,7 +113,9 @@ def to_ints() -> list[Form]:
                 out.append(
                     Form(
                         opcode,
-                        f"{opcode} %o0, %a0;",
+                        f"{{ .reg .b8 b; {opcode} b, %a0; cvt.{d[0]}16.{d} %o0, b; }}"
+                        if s == "bf16" and dn == 8
+                        else f"{opcode} %o0, %a0;",
                         [REG[s]],
                         [register],
                         integer_edges(s, dn, opcode),
@@ -155,8 +155,6 @@ def from_ints() -> list[Form]:
     for d in ("f16", "f32", "f64", "bf16"):
         f = FMT[d]
         for k, (s, sn) in enumerate(INT_BITS.items()):
-            if d == "bf16" and sn == 8:
-                continue
             for j, rnd in enumerate(("rn", "rz", "rm", "rp")):
                 sat = ".sat" if d != "bf16" and (k + j) % 4 == 3 else ""
 
@@ -176,7 +174,9 @@ def from_ints() -> list[Form]:
                 out.append(
                     Form(
                         opcode,
-                        f"{opcode} %o0, %a0;",
+                        f"{{ .reg .b8 b; cvt.u8.u16 b, %a0; {opcode} %o0, b; }}"
+                        if d == "bf16" and sn == 8
+                        else f"{opcode} %o0, %a0;",
                         [holder(sn)],
                         [REG[d]],
                         rows,

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import orias
 from orias.cubin import elf, nvinfo
 from orias.cubin.elf import ElfFile
 from orias.cubin.elf_values import CubinFacts, pad_code
 from orias.diag import MissingFact
-from orias.target import features
+from orias.target import driver, features
 from orias.target.profile import TARGETS, Target
 from tests.nvtools import tool
 from tests.target.forms import FEATURES, PRODUCTS, SPELLINGS
@@ -136,6 +137,43 @@ def test_calls(feature: str, name: str, tmp_path: Path) -> None:
     subprocess.run([tool("ptxas"), f"-arch={name}", str(path), "-o", str(out)], check=True, capture_output=True)
     text = subprocess.run([tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, check=True).stdout
     assert TARGETS[name].has(features.NAMES.index(feature)) == bool(re.search(regex, text)), text
+
+
+SUPPLIED = ".extern .func {0} (.param .b64 a);\n"
+CALL = "{{ .param .b64 a; st.param.b64 [a], %rd1; call.uni {0}, (a); }}"
+
+
+def test_functions_of_the_driver(tmp_path: Path) -> None:
+    """What the driver supplies may be called without a definition, and its address is taken nowhere."""
+    names = sorted(driver.CALLABLE)
+    text = (
+        HEAD.format(target="sm_90")
+        + "".join(map(SUPPLIED.format, names))
+        + kernel("k", "".join(map(CALL.format, names)))
+    )
+    path, out = tmp_path / "k.ptx", tmp_path / "k.cubin"
+    path.write_text(text)
+    subprocess.run([tool("ptxas"), "-arch=sm_90", str(path), "-o", str(out)], check=True, capture_output=True)
+    undefined = [
+        {s.name for s in ElfFile(data).symbols if s.section == 0 and s.type == elf.STT_FUNC}
+        for data in (out.read_bytes(), orias.compile(text).data)
+    ]
+    assert undefined == [set(names), set(names)]
+
+
+@pytest.mark.parametrize("name", ["cudaGraphSetParam", "cudaCGGetIntrinsicHandle", "cnpLaunch"])
+@pytest.mark.parametrize("code", [CALL, "mov.u64 %rd1, {0}; st.global.u64 [%rd1], %rd1;"])
+def test_functions_of_no_driver(code: str, name: str, tmp_path: Path) -> None:
+    head = HEAD.format(target="sm_90") + SUPPLIED.format(name)
+    path = tmp_path / "k.ptx"
+    path.write_text(head + kernel("k", code.format(name)))
+    done = subprocess.run(
+        [tool("ptxas"), "-arch=sm_90", str(path)], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    with pytest.raises(orias.CompileError) as refused:
+        orias.compile(path.read_text())
+    said = [re.sub(r".*fatal *: *", "", line).strip() for line in done.stderr.splitlines() if "'" in line]
+    assert len(said) == 1 and said[0] in str(refused.value), (said, str(refused.value))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -7,14 +7,21 @@ of the results is a program: ``passed``, ``failed``, ``late`` or ``not built``, 
 that the build and the run took.  Programs that the results already have are not built again; where a program has several
 lines, the last one counts.
 
-A program passes that ends with exit code 0 (or one of ``--exit-code``).  ``--reference "COMPILER OPTIONS"`` builds each
+``--make VARIABLE=VALUE`` (once or more) builds a directory with its own Makefile, whose ``CC`` becomes nvcc with the options; a
+program may be followed by arguments, in one word of the shell: ``"heat-cuda 64 10"``.  ``--cpu-seconds`` limits the processor time of
+a run, so that the load of the machine does not decide.
+
+A program passes that ends with exit code 0 (or one of ``--exit-code``) and prints no line with ``FAIL``.  ``--reference "COMPILER OPTIONS"`` builds each
 program for the host too (Thrust has back ends for it), and what the two print must be the same.
 """
 
 import argparse
 import json
 import os
+import re
+import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,9 +30,14 @@ from collections import Counter
 from pathlib import Path
 
 
-def timed(command, seconds, cwd=None):
+def timed(command, seconds, cwd=None, processor=0):
     """Exit code (None: late), output, the last line of it and of its errors that says something, and seconds."""
     start = time.perf_counter()
+
+    def limit():
+        if processor:
+            resource.setrlimit(resource.RLIMIT_CPU, (processor, processor))
+
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -35,6 +47,7 @@ def timed(command, seconds, cwd=None):
         text=True,
         errors="replace",
         start_new_session=True,  # So that all of nvcc's programs can be ended.
+        preexec_fn=limit,
     ) as p:
         try:
             text, _ = p.communicate(timeout=seconds)
@@ -43,6 +56,8 @@ def timed(command, seconds, cwd=None):
             os.killpg(p.pid, signal.SIGKILL)
             text, _ = p.communicate()
             code = None
+    if processor and code in (-signal.SIGXCPU, -signal.SIGKILL):
+        code = None
     return code, text, round(time.perf_counter() - start, 1)
 
 
@@ -57,25 +72,39 @@ def sources(program):
     return [program]
 
 
-def run_program(program, name, options, built):
+def build_command(program, options, built):
+    """The command that builds a program, the directory it runs in, and the program that it makes there."""
+    found = shutil.which(options.nvcc)
+    nvcc = [str(Path(found).absolute()) if found else options.nvcc, "-cudart", "shared", *options.nvcc_option]
+    if not options.make:
+        return [*nvcc, "-o", str(built), *map(str, sources(program))], None, built
+    named = re.search(r"^program\s*=\s*(\S+)", (program / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    command = ["make", "-s", f"CC={shlex.join(nvcc)}", *options.make]
+    return command, program, program / (named[1] if named else "main")
+
+
+def run_program(program, arguments, name, options, built):
     """The values of a program's line, and its output."""
-    files = [str(p) for p in sources(program)]
-    build = [options.nvcc, "-cudart", "shared", *options.nvcc_option, "-o", str(built), *files]
-    code, text, seconds = timed(build, options.build_seconds)
+    build, folder, made = build_command(program, options, built)
+    code, text, seconds = timed(build, options.build_seconds, folder)
     line = {"program": name, "state": "not built", "why": last_line(text), "build": seconds}
+    if arguments:
+        line["arguments"] = arguments
     if code is None:
         line["why"] = "late"
     if code != 0:
         return line, text
     where = program if program.is_dir() else program.parent
-    code, out, seconds = timed([sys.executable, "-m", "orias", "exec", "--", str(built)], options.seconds, where)
+    command = [sys.executable, "-m", "orias", "exec", "--", str(made), *arguments]
+    code, out, seconds = timed(command, options.seconds, where, options.cpu_seconds)
     line |= {"state": "passed", "why": last_line(out), "run": seconds}
     if code is None:
         line["state"] = "late"
-    elif code not in options.exit_code:
+    elif code not in options.exit_code or re.search(r"\bFAIL", out):
         line |= {"state": "failed", "code": code}
     elif options.reference:
         host = built.with_suffix(".host")
+        files = [str(p) for p in sources(program)]
         code, text, _ = timed([*shlex.split(options.reference), "-o", str(host), *files], options.build_seconds)
         if code != 0:
             line["reference"] = "not built"
@@ -91,10 +120,12 @@ def run_program(program, name, options, built):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("results", type=Path)
-    parser.add_argument("programs", nargs="+", type=Path)
+    parser.add_argument("programs", nargs="+")
     parser.add_argument("--nvcc", required=True)
     parser.add_argument("--nvcc-option", action="append", default=[])
+    parser.add_argument("--make", action="append", default=[], metavar="VARIABLE=VALUE")
     parser.add_argument("--seconds", type=int, default=75, help="for a run")
+    parser.add_argument("--cpu-seconds", type=int, default=0, help="of processor time, for a run")
     parser.add_argument("--build-seconds", type=int, default=300, help="for a build")
     parser.add_argument("--limit", type=int, default=3600, help="seconds for all")
     parser.add_argument("--exit-code", action="append", type=int, default=[0])
@@ -109,14 +140,16 @@ def main():
         v = json.loads(line)
         last[v["program"]] = v["state"]
     with options.results.open("a", encoding="utf-8") as out:
-        for program in (p.resolve() for p in options.programs):
+        for given in options.programs:
+            first, *arguments = shlex.split(given)
+            program = Path(first).resolve()
             name = f"{program.parent.name}/{program.stem}"
             if name in last:
                 continue
             if time.monotonic() > stop:
                 break
             built = work.resolve() / name.replace("/", "-")
-            line, text = run_program(program, name, options, built)
+            line, text = run_program(program, arguments, name, options, built)
             built.with_suffix(".txt").write_text(text, encoding="utf-8")
             last[name] = line["state"]
             out.write(json.dumps(line) + "\n")

@@ -1,10 +1,11 @@
-"""The functions of the system: vprintf, malloc, free, __assertfail, texture sampling with gradients, copies to the cluster.
+"""The functions of the system: vprintf, malloc, free, __assertfail, conditions of graphs, texture sampling with gradients, copies to
+the cluster.
 
 Calls follow the ABI: arguments from R4 on with natural alignment, the result in R4 (R4:R5), the return address in
 R20:R21.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,11 @@ from orias.sim.math.ops_int import U32, U64
 from orias.sim.sass import copy_calls
 from orias.sim.sass.exec_mem import GENERIC, places
 from orias.sim.texture import gradient_calls
-from orias.target.driver import COPIES, FUNCTIONS, GRADIENTS
+from orias.target.driver import COPIES, FUNCTIONS, GRADIENTS, SET_CONDITION
 
 Arr = npt.NDArray[Any]
+NUMBERED: Final = (*FUNCTIONS, SET_CONDITION)
+"""What every launch has, in the order of addresses."""
 
 
 class Syscalls:
@@ -31,30 +34,32 @@ class Syscalls:
 
     def address(self, name: str) -> int | None:
         """The address of a function, None if the simulator does not provide it."""
-        if name in FUNCTIONS:
-            return self.base + 16 * FUNCTIONS.index(name)
+        if name in NUMBERED:
+            return self.base + 16 * NUMBERED.index(name)
         if name.startswith((GRADIENTS, COPIES)):
             if name not in self._named:
                 self._named.append(name)
-            return self.base + 16 * (len(FUNCTIONS) + self._named.index(name))
+            return self.base + 16 * (len(NUMBERED) + self._named.index(name))
         return None
 
     def __call__(self, m: Machine, address: int, who: Active) -> None:
         """Executes a call by some threads."""
         number = (address - self.base) >> 4
-        if not 0 <= number < len(FUNCTIONS) + len(self._named) or (address - self.base) & 15:
+        if not 0 <= number < len(NUMBERED) + len(self._named) or (address - self.base) & 15:
             raise Fault(IllegalInstruction, f"call of 0x{address:x}, which is no function", 0)
-        if number >= len(FUNCTIONS):
-            name = self._named[number - len(FUNCTIONS)]
+        if number >= len(NUMBERED):
+            name = self._named[number - len(NUMBERED)]
             (copy_calls.copy if name.startswith(COPIES) else gradient_calls.sample)(m, name, who)
             return
-        name = FUNCTIONS[number]
+        name = NUMBERED[number]
         if name == "vprintf":
             self._vprintf(m, who)
         elif name == "malloc":
             self._malloc(m, who)
         elif name == "free":
             self._free(m, who)
+        elif name == SET_CONDITION:
+            self._set_condition(m, who)
         else:
             self._assertfail(m, who)
 
@@ -184,6 +189,15 @@ class Syscalls:
         for i, p in enumerate(self._pair(m, 4, who)):
             if p and not m.arena.release(p):
                 raise Fault(IllegalInstruction, f"free of 0x{p:x}, which malloc did not return", i)
+
+    def _set_condition(self, m: Machine, who: Active) -> None:
+        """A handle is the address of the condition, four bytes of global memory."""
+        values = np.broadcast_to(m.R[6][who.sel], (who.n,)).astype(U32)
+        for i, handle in enumerate(self._pair(m, 4, who)):
+            one = Active(who.index[i : i + 1])
+            p = places(m, one, GENERIC, np.array([handle], U64), 4, 4)[0]
+            o = int(p.offset[0])
+            p.flat.data[o : o + 4] = values[i : i + 1].view(np.uint8)
 
     def _assertfail(self, m: Machine, who: Active) -> None:
         one = Active(who.index[:1])

@@ -11,6 +11,7 @@ from orias.sim.core.engine import Engine, Flow
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, Trap
 from orias.sim.core.site import Exec
 from orias.sim.core.state import Active, Machine
+from orias.sim.core.syscalls import NUMBERED
 from orias.sim.math.ops_int import I64, U32, U64
 from orias.sim.ptx.machine import PtxMachine, at_depth, ptx
 from orias.sim.ptx.ptx_layout import formal_size, slots
@@ -18,7 +19,6 @@ from orias.sim.ptx.ptx_memory import load_values, store_values
 from orias.sim.ptx.ptx_site import PtxSite, Step, bits_of
 from orias.sim.sass.exec_flow import SYSCALL_BASE
 from orias.sim.sass.exec_mem import LOCAL
-from orias.target.driver import FUNCTIONS
 
 if TYPE_CHECKING:
     from orias.sim.ptx.ptx_program import Unit
@@ -205,9 +205,9 @@ def call(s: PtxSite) -> list[Step]:
 
 def _syscall(s: PtxSite, f: Function) -> list[Step]:
     """A call of a system function by the ABI: arguments from R4 on, 64-bit ones in even pairs."""
-    if f.name not in FUNCTIONS:
+    if f.name not in NUMBERED:
         raise s.unknown(f"unresolved function '{f.name}'")
-    number = SYSCALL_BASE + 16 * FUNCTIONS.index(f.name)
+    number = SYSCALL_BASE + 16 * NUMBERED.index(f.name)
     gets = []
     at = 4
     for o, v in zip(s.instr.args, f.params, strict=True):
