@@ -9,7 +9,7 @@ The exact order of ptxas is no goal (``docs/facts/scheduling.md``).
 
 from typing import Final, TypeAlias, final
 
-from orias.analysis.liveness import Liveness, WordCounts, liveness
+from orias.analysis.liveness import Liveness, WordCounts, liveness, members
 from orias.isa.isa_table import load
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_TEXTURE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
@@ -34,6 +34,8 @@ from orias.timing.units import NEEDS_WRITE, units
 Order: TypeAlias = list[list[int]]
 """An order of a function's instructions: for each block, the indices of its instructions in the order before."""
 """Flags of operations that read memory; of these, those with F_DISTANT count as loads here."""
+_FMA: Final = 1
+"""The number of the FMA pipe in a piece."""
 _TRIED: Final = 3
 """Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
 
@@ -315,22 +317,24 @@ def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
 
 def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     """Maximum words of R registers live at once in a block in its present order."""
-    live = lv.live_out[b.id]
-    now = top = lv.words(fn, K_R).count(live)
+    live = set(members(lv.live_out[b.id]))
+    now = top = lv.words(fn, K_R).count(lv.live_out[b.id])
+    vkind, vwidth = fn.vkind, fn.vwidth
     for inst in reversed(b.insts):
         if inst.op is OP_PHI:
             break
         for d in virtual_writes(inst):
-            if live >> d & 1:
-                live ^= 1 << d
-                if fn.vkind[d] == K_R:
-                    now -= fn.vwidth[d]
+            if d in live:
+                live.discard(d)
+                if vkind[d] == K_R:
+                    now -= vwidth[d]
         for s in virtual_reads(inst):
-            if not live >> s & 1:
-                live |= 1 << s
-                if fn.vkind[s] == K_R:
-                    now += fn.vwidth[s]
-        top = max(top, now)
+            if s not in live:
+                live.add(s)
+                if vkind[s] == K_R:
+                    now += vwidth[s]
+        if now > top:
+            top = now
     return top
 
 
@@ -350,8 +354,11 @@ def _order(
     writes = [[w >> 8 for w in a.writes] for a in graph.touched]
     earliest = _first_cycles(arrivals, reads, writes)
     at_cycle = [0] * n
-    pipe_free: dict[str, int] = {}
     keys = ["" if i.op in ORDERING else lat.pipe_key(i.op) for i in graph.insts]
+    numbers: dict[str, int] = {"": 0, "FMA": _FMA}
+    pipes = [numbers.setdefault(key, len(numbers)) for key in keys]
+    """The number of the pipe of each instruction; 0: it takes none."""
+    pipe_free = [0] * len(numbers)
     out: list[int] = []
     window = fn.knobs.sched_ready_window
     intervals = [lat.interval(i.op) if keys[k] else 0 for k, i in enumerate(graph.insts)]
@@ -367,13 +374,13 @@ def _order(
         # Of instructions that can issue at the same time the one on the longest path comes first, then the first as given.
         best_at, best_height = 1 << 60, 0
         switched = False
-        fma_free = max(pipe_free.get("FMA", 0), now)
+        fma_free = max(pipe_free[_FMA], now)
         held = False
         for k in ready[:window]:
             if held and not leads[k]:
                 continue
             at = earliest[k]
-            free = pipe_free.get(keys[k], 0)
+            free = pipe_free[pipes[k]]
             if free > at:
                 at = free
             if now > at:
@@ -404,17 +411,20 @@ def _order(
         if switched and form is not None:
             inst = graph.insts[best]
             inst.op, inst.src = form.op, form.src
-            keys[best] = "FMA"
+            pipes[best] = _FMA
+            intervals[best] = lat.interval(inst.op)
             surplus -= 1
             lean -= 1
-        if keys[best]:
-            pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
+        pipe = pipes[best]
+        if pipe:
+            pipe_free[pipe] = now + intervals[best]
         for s, cycles in graph.succs[best].items():
-            earliest[s] = max(earliest[s], now + cycles)
+            if now + cycles > earliest[s]:
+                earliest[s] = now + cycles
             waiting[s] -= 1
             if waiting[s] == 0:
                 _insert(ready, s)
-        if keys[best]:
+        if pipe:
             now += 1
     _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
     return out, at_cycle
