@@ -60,6 +60,8 @@ class Occupancy:
 
     def taken(self, start: int, end: int) -> int:
         """Registers occupied at some point in [start, end)."""
+        if start >= end:
+            return 0
         shift = self.shift
         first = start >> shift
         last = end >> shift

@@ -1,4 +1,4 @@
-"""The tree of occupied registers against lists of points, and attempts that repeat what an earlier one chose."""
+"""The masks of occupied registers against lists of points, and attempts that repeat what an earlier one chose."""
 
 import random
 
@@ -48,9 +48,11 @@ def _union(masks: list[int]) -> int:
 
 
 def test_an_empty_interval_occupies_nothing() -> None:
-    tree = Occupancy(10)
+    tree = Occupancy(100)
     tree.add(4, 4, 1)
-    assert tree.taken(0, 10) == 0
+    assert tree.taken(0, 100) == 0
+    tree.add(0, 100, 2)
+    assert [tree.taken(p, p) for p in range(100)] == [0] * 100
 
 
 def test_known_choices_are_the_choices() -> None:
