@@ -40,6 +40,24 @@ def test_against_points() -> None:
                         assert tree.after(start, reach) & free == _union(later) & free
 
 
+def test_long_functions_against_points() -> None:
+    rng = random.Random("long")
+    points = 3000
+    tree = Occupancy(points)
+    at = [0] * tree.size
+    edges = list(range(0, points + 1, 16))
+    for n in range(400):
+        start, end = sorted((rng.randrange(points + 1), rng.choice((rng.randrange(points + 1), rng.choice(edges)))))
+        mask = 1 << rng.randrange(200)
+        if n % 2:
+            end = min(end, start + 40)
+        tree.add(start, end, mask)
+        for p in range(start, end):
+            at[p] |= mask
+        start, end = sorted((rng.choice(edges), rng.choice((rng.randrange(points + 1), rng.choice(edges)))))
+        assert tree.taken(start, end) == _union(at[start:end])
+
+
 def _union(masks: list[int]) -> int:
     out = 0
     for mask in masks:
