@@ -24,7 +24,7 @@ class TableError(Exception):
 class Piece:
     """A literal, or a modifier field: ``bits`` (least significant first) and the text of each value."""
 
-    __slots__ = ("bits", "lo", "mask", "text", "values")
+    __slots__ = ("_placed", "bits", "lo", "mask", "text", "values")
 
     def __init__(self, text: str, bits: tuple[int, ...], values: dict[int, str]) -> None:
         self.text: Final[str] = text
@@ -38,6 +38,7 @@ class Piece:
         self.mask: Final[int] = m
         if bits and bits[-1] - bits[0] + 1 == len(bits):
             self.lo = bits[0]
+        self._placed: list[tuple[str, int]] = []
 
     def read(self, word: int) -> int:
         """The field's value in a word."""
@@ -56,6 +57,12 @@ class Piece:
         for i, b in enumerate(self.bits):
             w |= (value >> i & 1) << b
         return w
+
+    def placed(self) -> list[tuple[str, int]]:
+        """The text and the word bits of each value."""
+        if not self._placed:
+            self._placed = [(text, self.place(v)) for v, text in self.values.items()]
+        return self._placed
 
     def show(self, word: int) -> str | None:
         """The text for a word; None if the value is illegal."""

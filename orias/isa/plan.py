@@ -203,8 +203,7 @@ class _Search:
         new_mask = mask | p.mask
         wanted = self.form.prefer & p.mask
         known = mask & p.mask
-        for v, text in p.values.items():
-            w = p.place(v)
+        for text, w in p.placed():
             if (w ^ val) & known:
                 continue
             item = (text, new_mask, val | w)

@@ -49,6 +49,11 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
     return _best(fn, orders, ways, finish)
 
 
+_SPARED: Final = 32
+"""Of two orders that need more live words than there are registers, one that needs so many more is not worth finishing: each word is
+spilled, and bytes that are spilled weigh more than all else (SchedSpillPenalty)."""
+
+
 @final
 class _Ordered:
     """An order of a function, the limits on live words that give it, and what it takes."""
@@ -113,8 +118,8 @@ class _Trial:
 def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], None]) -> Func | None:
     """Orders a function by the best of some plans; returns the finished copy, None if no plan could be finished.
 
-    The plans whose code is estimated to be the fastest come first; those that are estimated to be slower by far than what is
-    finished then are left out.
+    The plans that spill the least come first, and of these those whose code is estimated to be the fastest; those that are estimated
+    to spill more or to be slower by far than what is finished then are left out.
     """
     from orias.pipeline.estimated_time import EstimatedTime, warps_with
 
@@ -123,10 +128,15 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
     estimated = EstimatedTime(fn)
     todo = list(ways)
     promised = [estimated.of(orders.order(way).reach.cycles, way.registers) for way in todo]
-    places = sorted(range(len(todo)), key=lambda k: promised[k])
+    lacking = [max(0, way.words - fn.max_regs) for way in todo]
+    """For each plan the live words that find no register."""
+    fewest = min(lacking) + _SPARED
+    places = sorted(range(len(todo)), key=lambda k: (lacking[k] >= fewest, promised[k]))
     least, warps = float("inf"), 0
     for place in places:
         way = todo[place]
+        if lacking[place] >= fewest and tried:
+            continue
         found = orders.order(way)
         order = found.order
         more = warps_with(fn, way.registers) > warps
@@ -154,6 +164,7 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
             places.append(len(todo))
             todo.append(less)
             promised.append(estimated.of(orders.order(less).reach.cycles, less.registers))
+            lacking.append(max(0, less.words - fn.max_regs))
     tried.sort(key=lambda x: x.place)
     if not tried:
         put_in_order(fn, orders.order(ways[0]).order)

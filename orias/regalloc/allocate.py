@@ -130,7 +130,11 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
             todo.sort(key=_longest)
         else:
             first = set(failed)
-            todo = failed + [c for c in todo if c not in first]
+            order = failed + [c for c in todo if c not in first]
+            if order == todo:
+                # What comes first already fails: it would again.
+                break
+            todo = order
         failed = attempt(classes, file, todo, result, False)
         if not failed:
             result.failed = rest

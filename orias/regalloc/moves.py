@@ -5,6 +5,7 @@ A cycle of R registers is broken with a free register or, if there is none, with
 registers; cycles of predicates are broken in the same way.
 """
 
+from collections.abc import Callable
 from typing import Final, final
 
 from orias.diag import Unsupported
@@ -55,9 +56,10 @@ _XOR: Final = 0x3C
 class MoveSet:
     """Parallel word moves: ``dst[i]`` (a physical register, plain) gets ``src[i]`` (register, immediate, constant ...)."""
 
-    __slots__ = ("dst", "fn", "free_p", "free_r", "free_ur", "guard", "loc", "out", "src", "to")
+    __slots__ = ("_find", "_free", "dst", "fn", "guard", "loc", "out", "src", "to")
 
-    def __init__(self, fn: Func, guard: Opnd, loc: int, free_r: int, free_p: int, free_ur: int) -> None:
+    def __init__(self, fn: Func, guard: Opnd, loc: int, find: Callable[[int], int]) -> None:
+        """`find`: gives the mask of the registers of a file (K_R, K_P or K_UR) that are free here."""
         self.fn: Final[Func] = fn
         self.guard: Final[Opnd] = guard
         self.loc: Final[int] = loc
@@ -66,10 +68,9 @@ class MoveSet:
         self.to: dict[Opnd, Opnd] = {}
         """The source of each destination, including moves of a register to itself."""
         self.out: list[Inst] = []
-        self.free_r: int = free_r
-        self.free_p: int = free_p
-        self.free_ur: int = free_ur
-        """Masks of registers that are free here."""
+        self._find: Final[Callable[[int], int]] = find
+        self._free: Final[dict[int, int]] = {}
+        """Masks of the registers that are free here, of the files of which a cycle has asked for one."""
 
     def add(self, d: Opnd, s: Opnd) -> None:
         """Add a move; a move to itself, to a constant register, or one that is already in the set is dropped.
@@ -164,23 +165,15 @@ class MoveSet:
             done[reader] = 1
 
     def _spare(self, file: int) -> Opnd:
-        if file == K_R:
-            mask = self.free_r
-        elif file == K_P:
-            mask = self.free_p
-        elif file == K_UR:
-            mask = self.free_ur
-        else:
-            mask = 0
+        if file not in (K_R, K_P, K_UR):
+            return 0
+        mask = self._free.get(file, -1)
+        if mask < 0:
+            mask = self._find(file)
         if not mask:
             return 0
         bit = mask & -mask
-        if file == K_R:
-            self.free_r &= ~bit
-        elif file == K_P:
-            self.free_p &= ~bit
-        else:
-            self.free_ur &= ~bit
+        self._free[file] = mask & ~bit
         return reg(file, bit.bit_length() - 1)
 
     def _exchange(self, a: Opnd, b: Opnd) -> None:

@@ -1,30 +1,33 @@
-"""Occupied registers at each point: a segment tree over points whose nodes hold register masks."""
+"""Occupied registers at each point: masks of points and of blocks of points."""
 
 from typing import Final, final
 
+_LEAST_SHIFT: Final = 4
+"""A block has at least 2 ** 4 points: most intervals lie in one or two such blocks.  Longer functions have longer blocks."""
 _NEAR: Final = 16
-"""Up to so many points are faster looked at one by one than in the tree."""
+"""Up to so many points are looked at by what begins and ends there."""
 
 
 @final
 class Occupancy:
     """Masks of occupied registers over the points 0 to `points` - 1.
 
-    ``cover[n]``: registers occupied throughout node n; ``seen[n]``: registers occupied somewhere in node n.
+    ``whole[b]``: registers that one interval occupies throughout block b; ``seen[b]``: registers occupied somewhere in block b;
+    ``at[p]``: registers occupied at point p by intervals that do not fill its block.
     """
 
-    __slots__ = ("cover", "ends", "seen", "size", "starts")
+    __slots__ = ("at", "ends", "seen", "shift", "size", "starts", "whole")
 
     def __init__(self, points: int) -> None:
-        size = 1
-        while size < points + 1:
-            size *= 2
-        self.size: Final[int] = size
-        self.cover: Final[list[int]] = [0] * (2 * size)
-        self.seen: Final[list[int]] = [0] * (2 * size)
-        self.starts: Final[list[int]] = [0] * (size + 1)
+        self.shift: Final[int] = max(_LEAST_SHIFT, points.bit_length() // 2 - 2)
+        blocks = (points >> self.shift) + 1
+        self.size: Final[int] = blocks << self.shift
+        self.at: Final[list[int]] = [0] * self.size
+        self.whole: Final[list[int]] = [0] * (blocks + 1)
+        self.seen: Final[list[int]] = [0] * (blocks + 1)
+        self.starts: Final[list[int]] = [0] * (self.size + 1)
         """The registers that become occupied at each point, and, in ``ends``, those that are no longer."""
-        self.ends: Final[list[int]] = [0] * (size + 1)
+        self.ends: Final[list[int]] = [0] * (self.size + 1)
 
     def add(self, start: int, end: int, mask: int) -> None:
         """Occupy the registers of `mask` at the points [start, end)."""
@@ -32,62 +35,53 @@ class Occupancy:
             return
         self.starts[start] |= mask
         self.ends[end] |= mask
-        cover = self.cover
+        at = self.at
         seen = self.seen
-        left = start + self.size
-        right = end + self.size
-        # The nodes around a node that has seen the mask have seen it too.
-        a = left >> 1
-        while a and seen[a] & mask != mask:
-            seen[a] |= mask
-            a >>= 1
-        a = right - 1 >> 1
-        while a and seen[a] & mask != mask:
-            seen[a] |= mask
-            a >>= 1
-        while left < right:
-            if left & 1:
-                cover[left] |= mask
-                seen[left] |= mask
-                left += 1
-            if right & 1:
-                right -= 1
-                cover[right] |= mask
-                seen[right] |= mask
-            left >>= 1
-            right >>= 1
+        shift = self.shift
+        first = start >> shift
+        last = end >> shift
+        seen[first] |= mask
+        if first == last:
+            for p in range(start, end):
+                at[p] |= mask
+            return
+        if start != first << shift:
+            for p in range(start, (first + 1) << shift):
+                at[p] |= mask
+            first += 1
+        whole = self.whole
+        for b in range(first, last):
+            whole[b] |= mask
+            seen[b] |= mask
+        if end != last << shift:
+            seen[last] |= mask
+            for p in range(last << shift, end):
+                at[p] |= mask
 
     def taken(self, start: int, end: int) -> int:
         """Registers occupied at some point in [start, end)."""
-        cover = self.cover
-        seen = self.seen
-        left = start + self.size
-        right = end + self.size
-        a = left
-        b = right - 1
-        if a == b:
-            mask = seen[a]
-        else:
-            mask = 0
-            while left < right:
-                if left & 1:
-                    mask |= seen[left]
-                    left += 1
-                if right & 1:
-                    right -= 1
-                    mask |= seen[right]
-                left >>= 1
-                right >>= 1
-                a >>= 1
-                b >>= 1
-                mask |= cover[a] | cover[b]
-            while a != b:
-                a >>= 1
-                b >>= 1
-                mask |= cover[a] | cover[b]
-        while a > 1:
-            a >>= 1
-            mask |= cover[a]
+        if start >= end:
+            return 0
+        shift = self.shift
+        first = start >> shift
+        last = end >> shift
+        if first == last:
+            mask = self.whole[first]
+            for held in self.at[start:end]:
+                mask |= held
+            return mask
+        mask = 0
+        if start != first << shift:
+            mask = self.whole[first]
+            first += 1
+            for held in self.at[start : first << shift]:
+                mask |= held
+        for held in self.seen[first:last]:
+            mask |= held
+        if end != last << shift:
+            mask |= self.whole[last]
+            for held in self.at[last << shift : end]:
+                mask |= held
         return mask
 
     def before(self, start: int, reach: int) -> int:

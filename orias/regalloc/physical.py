@@ -9,7 +9,6 @@ from orias.isa.operand import (
     K_CONST,
     K_IMM,
     K_NONE,
-    K_P,
     K_R,
     K_UR,
     KIND_MASK,
@@ -110,15 +109,7 @@ class _Expander:
         wide = self._wide_constant(inst, pairs)
         if wide is not None:
             return [wide]
-        several = sum(d != s for d, s in pairs) > 1
-        ms = MoveSet(
-            fn,
-            self.physical(inst.guard),
-            inst.loc,
-            self.free(K_R, point) if several else 0,
-            self.free(K_P, point) if several else 0,
-            self.free(K_UR, point) if several else 0,
-        )
+        ms = MoveSet(fn, self.physical(inst.guard), inst.loc, lambda file: self.free(file, point))
         for d, s in pairs:
             ms.add(d, s)
         return ms.emit()

@@ -9,7 +9,7 @@ The exact order of ptxas is no goal (``docs/facts/scheduling.md``).
 
 from typing import Final, TypeAlias, final
 
-from orias.analysis.liveness import Liveness, WordCounts, liveness
+from orias.analysis.liveness import Liveness, WordCounts, liveness, members
 from orias.isa.isa_table import load
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_TEXTURE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
@@ -34,6 +34,8 @@ from orias.timing.units import NEEDS_WRITE, units
 Order: TypeAlias = list[list[int]]
 """An order of a function's instructions: for each block, the indices of its instructions in the order before."""
 """Flags of operations that read memory; of these, those with F_DISTANT count as loads here."""
+_FMA: Final = 1
+"""The number of the FMA pipe in a piece."""
 _TRIED: Final = 3
 """Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
 
@@ -315,22 +317,24 @@ def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
 
 def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     """Maximum words of R registers live at once in a block in its present order."""
-    live = lv.live_out[b.id]
-    now = top = lv.words(fn, K_R).count(live)
+    live = set(members(lv.live_out[b.id]))
+    now = top = lv.words(fn, K_R).count(lv.live_out[b.id])
+    vkind, vwidth = fn.vkind, fn.vwidth
     for inst in reversed(b.insts):
         if inst.op is OP_PHI:
             break
         for d in virtual_writes(inst):
-            if live >> d & 1:
-                live ^= 1 << d
-                if fn.vkind[d] == K_R:
-                    now -= fn.vwidth[d]
+            if d in live:
+                live.discard(d)
+                if vkind[d] == K_R:
+                    now -= vwidth[d]
         for s in virtual_reads(inst):
-            if not live >> s & 1:
-                live |= 1 << s
-                if fn.vkind[s] == K_R:
-                    now += fn.vwidth[s]
-        top = max(top, now)
+            if s not in live:
+                live.add(s)
+                if vkind[s] == K_R:
+                    now += vwidth[s]
+        if now > top:
+            top = now
     return top
 
 
@@ -350,8 +354,11 @@ def _order(
     writes = [[w >> 8 for w in a.writes] for a in graph.touched]
     earliest = _first_cycles(arrivals, reads, writes)
     at_cycle = [0] * n
-    pipe_free: dict[str, int] = {}
     keys = ["" if i.op in ORDERING else lat.pipe_key(i.op) for i in graph.insts]
+    numbers: dict[str, int] = {"": 0, "FMA": _FMA}
+    pipes = [numbers.setdefault(key, len(numbers)) for key in keys]
+    """The number of the pipe of each instruction; 0: it takes none."""
+    pipe_free = [0] * len(numbers)
     out: list[int] = []
     window = fn.knobs.sched_ready_window
     intervals = [lat.interval(i.op) if keys[k] else 0 for k, i in enumerate(graph.insts)]
@@ -367,13 +374,13 @@ def _order(
         # Of instructions that can issue at the same time the one on the longest path comes first, then the first as given.
         best_at, best_height = 1 << 60, 0
         switched = False
-        fma_free = max(pipe_free.get("FMA", 0), now)
+        fma_free = max(pipe_free[_FMA], now)
         held = False
         for k in ready[:window]:
             if held and not leads[k]:
                 continue
             at = earliest[k]
-            free = pipe_free.get(keys[k], 0)
+            free = pipe_free[pipes[k]]
             if free > at:
                 at = free
             if now > at:
@@ -404,17 +411,20 @@ def _order(
         if switched and form is not None:
             inst = graph.insts[best]
             inst.op, inst.src = form.op, form.src
-            keys[best] = "FMA"
+            pipes[best] = _FMA
+            intervals[best] = lat.interval(inst.op)
             surplus -= 1
             lean -= 1
-        if keys[best]:
-            pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
+        pipe = pipes[best]
+        if pipe:
+            pipe_free[pipe] = now + intervals[best]
         for s, cycles in graph.succs[best].items():
-            earliest[s] = max(earliest[s], now + cycles)
+            if now + cycles > earliest[s]:
+                earliest[s] = now + cycles
             waiting[s] -= 1
             if waiting[s] == 0:
                 _insert(ready, s)
-        if keys[best]:
+        if pipe:
             now += 1
     _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
     return out, at_cycle
@@ -497,7 +507,7 @@ def _insert(ready: list[int], k: int) -> None:
 class _Node:
     """The registers of one instruction, for the pressure count."""
 
-    __slots__ = ("gain_p", "gain_r", "reads", "writes")
+    __slots__ = ("gains", "gains_words", "reads", "writes")
 
     def __init__(self, fn: Func, inst: Inst) -> None:
         counts: dict[int, int] = {}
@@ -506,14 +516,14 @@ class _Node:
         self.reads: list[tuple[int, int]] = list(counts.items())
         """(register, number of times it is read)."""
         self.writes: list[int] = virtual_writes(inst)
-        self.gain_r: int = 0
-        """Words of R registers that it defines."""
-        self.gain_p: int = 0
+        self.gains_words: bool = False
+        """Whether it defines R registers; ``gains``: R registers or predicates."""
+        self.gains: bool = False
         for d in self.writes:
             if fn.vkind[d] == K_R:
-                self.gain_r += fn.vwidth[d]
+                self.gains = self.gains_words = True
             elif fn.vkind[d] == K_P:
-                self.gain_p += 1
+                self.gains = True
 
 
 @final
@@ -644,14 +654,17 @@ class _Body:
 
 @final
 class _Virtual:
-    """The scheduler of one piece before allocation, which also limits register pressure."""
+    """The scheduler of one piece before allocation, which also limits register pressure.
+
+    The registers of the piece have numbers from 0 up here; ``read`` and ``written`` name them as the function does.
+    """
 
     __slots__ = (
         "fn",
         "graph",
         "height",
         "intervals",
-        "keys",
+        "kept",
         "lat",
         "leads",
         "left",
@@ -659,57 +672,87 @@ class _Virtual:
         "live_p",
         "live_r",
         "need",
-        "needed_after",
         "nodes",
+        "pipes",
         "placed",
+        "predicates",
         "present",
+        "read",
         "reads",
         "start_left",
         "start_live_p",
-        "start_live_r",
         "start_need",
         "unread",
         "users",
+        "words",
         "writes",
+        "written",
     )
 
     def __init__(self, body: _Body, lat: Latency, facts: _Facts) -> None:
         fn = body.fn
         graph = body.graph
+        insts = graph.insts
         self.fn: Final[Func] = fn
         self.lat: Final[Latency] = lat
         self.graph: Final[Graph] = graph
         self.nodes: Final[list[_Node]] = body.nodes
-        self.users: Final[dict[int, list[int]]] = body.users
-        self.needed_after: Final[int] = body.needed_after
-        self.start_left: Final[dict[int, int]] = {}
-        """Number of reads of each register in the piece."""
-        live = body.needed_after
-        for node in reversed(self.nodes):
+        self.read: Final[list[list[int]]] = [[s for s, _ in node.reads] for node in self.nodes]
+        self.written: Final[list[list[int]]] = [node.writes for node in self.nodes]
+        numbers: dict[int, int] = {}
+        for node in self.nodes:
+            for s, _ in node.reads:
+                numbers.setdefault(s, len(numbers))
             for d in node.writes:
-                live &= ~(1 << d)
-            for s, count in node.reads:
-                live |= 1 << s
-                self.start_left[s] = self.start_left.get(s, 0) + count
-        self.start_live_r: Final[int] = facts.words.count(live)
-        self.start_live_p: Final[int] = facts.predicates.count(live)
-        self.start_need: Final[list[int]] = self._need(facts.words)
+                numbers.setdefault(d, len(numbers))
+        self.reads: Final[list[list[tuple[int, int]]]] = [[(numbers[s], n) for s, n in x.reads] for x in self.nodes]
+        """(register, number of times it is read) of each instruction."""
+        self.writes: Final[list[list[int]]] = [[numbers[d] for d in node.writes] for node in self.nodes]
+        self.words: Final[list[int]] = [fn.vwidth[v] if fn.vkind[v] == K_R else 0 for v in numbers]
+        """Words of each R register; 0 for other files."""
+        self.predicates: Final[list[int]] = [1 if fn.vkind[v] == K_P else 0 for v in numbers]
+        """1 for each predicate, else 0."""
+        self.kept: Final[list[bool]] = [body.needed_after >> v & 1 != 0 for v in numbers]
+        """Whether each register is live after the piece."""
+        self.users: Final[list[list[int]]] = [body.users.get(v, []) for v in numbers]
+        """Readers of each register in the piece."""
+        self.start_left: Final[list[int]] = [0] * len(numbers)
+        """Number of reads of each register in the piece."""
+        live = list(self.kept)
+        now = facts.words.count(body.needed_after)
+        predicates = facts.predicates.count(body.needed_after)
+        self.start_need: Final[list[int]] = [0] * len(insts)
         """Words of R registers live before each instruction in the order as given."""
+        for k in range(len(insts) - 1, -1, -1):
+            for d in self.writes[k]:
+                if live[d]:
+                    live[d] = False
+                    now -= self.words[d]
+                    predicates -= self.predicates[d]
+            for s, count in self.reads[k]:
+                self.start_left[s] += count
+                if not live[s]:
+                    live[s] = True
+                    now += self.words[s]
+                    predicates += self.predicates[s]
+            self.start_need[k] = now
+        self.start_live_p: Final[int] = predicates
         self.height: Final[list[int]] = graph.heights()
         self.leads: Final[bytearray] = _leads(graph)[0]
-        self.keys: Final[list[str]] = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
-        self.intervals: Final[list[int]] = [0 if i.op.flags & F_PSEUDO else lat.interval(i.op) for i in graph.insts]
-        self.reads: Final[list[list[int]]] = [[s for s, _ in node.reads] for node in self.nodes]
-        self.writes: Final[list[list[int]]] = [node.writes for node in self.nodes]
+        self.intervals: Final[list[int]] = [0 if i.op.flags & F_PSEUDO else lat.interval(i.op) for i in insts]
+        pipes: dict[str, int] = {"": 0}
+        self.pipes: Final[list[int]] = [
+            0 if i.op.flags & F_PSEUDO else pipes.setdefault(lat.pipe_key(i.op), len(pipes)) for i in insts
+        ]
+        """The number of the pipe of each instruction; 0: it takes none."""
         self.limit: int = 0
-        self.left: dict[int, int] = {}
+        self.left: list[int] = []
         """Number of reads of each register that are not placed yet."""
-        self.live_r: int = 0
         self.live_p: int = 0
-        self.present: set[int] = set()
-        """Registers that placed instructions have defined."""
-        self.unread: dict[int, int] = {}
-        """Register -> index in ``users`` of its last reader that is not placed yet; the last of all if there is none here."""
+        self.present: bytearray = bytearray()
+        """1 for the registers that placed instructions have defined."""
+        self.unread: list[int] = []
+        """For each register the index in ``users`` of its last reader that is not placed yet; the last of all if there is none here."""
         self.need: list[int] = []
         """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
         self.placed: bytearray = bytearray()
@@ -717,135 +760,113 @@ class _Virtual:
     def _restart(self, limit: int) -> None:
         """Nothing is placed; `limit`: live words."""
         self.limit = limit
-        self.left = dict(self.start_left)
-        self.live_r = self.start_live_r
+        self.left = list(self.start_left)
         self.live_p = self.start_live_p
-        self.present = set()
-        self.unread = {}
+        self.present = bytearray(len(self.words))
+        self.unread = [len(users) - 1 for users in self.users]
         self.need = list(self.start_need)
         self.placed = bytearray(len(self.nodes))
 
-    def _delta(self, k: int) -> tuple[int, int]:
-        """Change of the live (R, P) registers if an instruction is placed."""
-        fn = self.fn
-        node = self.nodes[k]
-        r = p = 0
-        for d in node.writes:
-            if d not in self.present and (self.left.get(d, 0) or self.needed_after >> d & 1):
-                if fn.vkind[d] == K_R:
-                    r += fn.vwidth[d]
-                elif fn.vkind[d] == K_P:
-                    p += 1
-        for s, count in node.reads:
-            if self.left[s] == count and not self.needed_after >> s & 1:
-                if fn.vkind[s] == K_R:
-                    r -= fn.vwidth[s]
-                elif fn.vkind[s] == K_P:
-                    p -= 1
-        return r, p
-
-    def _need(self, words: WordCounts) -> list[int]:
-        """Words of R registers live before each instruction of the piece in its present order."""
-        fn = self.fn
-        live = self.needed_after
-        now = words.count(live)
-        need = [0] * len(self.nodes)
-        for k in range(len(self.nodes) - 1, -1, -1):
-            node = self.nodes[k]
-            for d in node.writes:
-                if live >> d & 1:
-                    live ^= 1 << d
-                    if fn.vkind[d] == K_R:
-                        now -= fn.vwidth[d]
-            for s, _ in node.reads:
-                if not live >> s & 1:
-                    live |= 1 << s
-                    if fn.vkind[s] == K_R:
-                        now += fn.vwidth[s]
-            need[k] = now
-        return need
+    def _change(self, k: int, counts: list[int]) -> int:
+        """Change of the live registers if an instruction is placed, of which `counts` has the words."""
+        left, kept = self.left, self.kept
+        change = 0
+        for d in self.writes[k]:
+            if not self.present[d] and (left[d] or kept[d]):
+                change += counts[d]
+        for s, count in self.reads[k]:
+            if left[s] == count and not kept[s]:
+                change -= counts[s]
+        return change
 
     def _place(self, k: int, first: int) -> None:
         """Place an instruction; `first` is the first unplaced one in the present order."""
-        fn = self.fn
-        r, p = self._delta(k)
-        self.live_r += r
-        self.live_p += p
-        node = self.nodes[k]
-        need = self.need
-        for d in node.writes:
-            if (
-                k > first
-                and fn.vkind[d] == K_R
-                and d not in self.present
-                and (d in self.left or self.needed_after >> d & 1)
-            ):
+        self.live_p += self._change(k, self.predicates)
+        left, kept, present, placed, need = self.left, self.kept, self.present, self.placed, self.need
+        placed[k] = 1
+        for d in self.writes[k]:
+            words = self.words[d]
+            if k > first and words and not present[d] and (self.start_left[d] or kept[d]):
                 for i in range(first, k):
-                    need[i] += fn.vwidth[d]
-        self.placed[k] = 1
-        for s, count in node.reads:
-            self.left[s] -= count
+                    need[i] += words
+        for s, count in self.reads[k]:
+            left[s] -= count
             users = self.users[s]
-            at = self.unread.get(s, len(users) - 1)
-            if users[at] != k or self.needed_after >> s & 1:
+            at = self.unread[s]
+            if users[at] != k or kept[s]:
                 continue
-            while at >= 0 and self.placed[users[at]]:
+            while at >= 0 and placed[users[at]]:
                 at -= 1
             self.unread[s] = at
-            if k > first and fn.vkind[s] == K_R:
+            words = self.words[s]
+            if k > first and words:
                 for i in range(users[at] + 1 if at >= 0 else first, k):
-                    need[i] -= fn.vwidth[s]
-        self.present.update(node.writes)
+                    need[i] -= words
+        for d in self.writes[k]:
+            present[d] = 1
 
     def _fits(self, k: int, first: int, reach: Reach) -> bool:
         """True if an instruction may be placed now: registers suffice for its results up to its present position."""
-        node = self.nodes[k]
-        if not node.gain_r and not node.gain_p:
+        if not self.nodes[k].gains:
             return True
-        r, p = self._delta(k)
-        if p > 0 and self.live_p + p > self.fn.knobs.sched_predicate_limit:
+        more = self._change(k, self.predicates)
+        if more > 0 and self.live_p + more > self.fn.knobs.sched_predicate_limit:
             return False
-        if r <= 0 or k == first:
+        more = self._change(k, self.words)
+        if more <= 0 or k == first:
             return True
-        words = max(self.need[first:k]) + r
+        words = max(self.need[first:k]) + more
         if words <= self.limit:
             reach.least = max(reach.least, words)
             return True
         reach.above = min(reach.above, words)
         return False
 
-    def _choose(self, ranks: list[tuple[int, int, int]], first: int, near: int, leads: bytearray, reach: Reach) -> int:
-        """The next instruction: the best that fits, but what leads to a load and can issue by `near` before others that need registers."""
-        best = min(ranks)
-        if not self._fits(best[2], first, reach):
-            ranks.sort()
-            for best in ranks[1:]:
-                if self._fits(best[2], first, reach):
+    def _choose(self, best: int, at: int, starts: list[int], ready: list[int], near: int, reach: Reach) -> int:
+        """The next instruction: the best that fits, but what leads to a load and can issue by `near` before others that need registers.
+
+        `best` can issue at cycle `at`, and is the best of all; `starts`: when the ready instructions can, as far as they are asked for.
+        """
+        height, leads, first = self.height, self.leads, ready[0]
+        rank = (at, -height[best], best)
+        if not self._fits(best, first, reach):
+            for rank in sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])[1:]:
+                if self._fits(rank[2], first, reach):
                     break
             else:
                 # Nothing fits: the present order is known to stay within its registers.
                 return first
-        if leads[best[2]] or not self.nodes[best[2]].gain_r:
-            return best[2]
-        others = [x for x in ranks if leads[x[2]] and x[0] <= near and x > best]
+        best = rank[2]
+        if leads[best] or not self.nodes[best].gains_words:
+            return best
+        others: list[tuple[int, int, int]] = []
+        for i in range(len(starts)):
+            k = ready[i]
+            if leads[k] and starts[i] <= near:
+                other = (starts[i], -height[k], k)
+                if other > rank:
+                    others.append(other)
         others.sort()
         for _, _, k in others[:_TRIED]:
             if self._fits(k, first, reach):
                 return k
-        return best[2]
+        return best
 
     def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
-        """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same."""
+        """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
+
+        The next instruction is the best that fits, but what leads to a load and can issue soon comes before others that need
+        registers.
+        """
         self._restart(limit)
-        graph, lat = self.graph, self.lat
-        height, keys, leads = self.height, self.keys, self.leads
-        reads, writes = self.reads, self.writes
+        graph = self.graph
+        height, pipes = self.height, self.pipes
         n = len(graph.insts)
         waiting = list(graph.preds)
         ready = [k for k in range(n) if waiting[k] == 0]
-        earliest = _first_cycles(arrivals, reads, writes)
+        earliest = _first_cycles(arrivals, self.read, self.written)
         at_cycle = [0] * n
-        pipe_free: dict[str, int] = {}
+        pipe_free = [0] * (max(pipes, default=0) + 1)
         out: list[int] = []
         window, ahead = self.fn.knobs.sched_ready_window, self.fn.knobs.sched_move_up_limit
         held = self.fn.knobs.sched_held_cycles
@@ -853,29 +874,37 @@ class _Virtual:
         while ready:
             first = ready[0]
             farthest = first + ahead
-            ranks: list[tuple[int, int, int]] = []
+            best, best_at, best_height = -1, 1 << 60, 0
+            starts: list[int] = []
             for k in ready[:window]:
-                if k <= farthest:
-                    at = earliest[k]
-                    free = pipe_free.get(keys[k], 0)
-                    if free > at:
-                        at = free
-                    ranks.append((at if at > now else now, -height[k], k))
-            best = self._choose(ranks, first, now + held, leads, reach)
+                if k > farthest:
+                    break
+                at = earliest[k]
+                free = pipe_free[pipes[k]]
+                if free > at:
+                    at = free
+                if now > at:
+                    at = now
+                starts.append(at)
+                if at < best_at or (at == best_at and height[k] > best_height):
+                    best, best_at, best_height = k, at, height[k]
+            best = self._choose(best, best_at, starts, ready, now + held, reach)
             ready.remove(best)
-            now = max(now, earliest[best], pipe_free.get(keys[best], 0))
+            pipe = pipes[best]
+            now = max(now, earliest[best], pipe_free[pipe])
             at_cycle[best] = now
             out.append(best)
             self._place(best, first)
-            if keys[best]:
-                pipe_free[keys[best]] = now + self.intervals[best]
+            if pipe:
+                pipe_free[pipe] = now + self.intervals[best]
             for s, cycles in graph.succs[best].items():
-                earliest[s] = max(earliest[s], now + cycles)
+                if now + cycles > earliest[s]:
+                    earliest[s] = now + cycles
                 waiting[s] -= 1
                 if waiting[s] == 0:
                     _insert(ready, s)
             now += 1
-        _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
+        _record(arrivals, self.lat, graph, out, at_cycle, now, self.read, self.written)
         return out, now
 
 

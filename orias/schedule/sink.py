@@ -22,29 +22,50 @@ from orias.schedule.deps import Graph
 class Piece:
     """A piece of code: the registers that each instruction reads (once each) and writes, and those live after the piece."""
 
-    __slots__ = ("live_out", "graph", "knobs", "predicate", "preds", "reads", "words", "writes")
+    __slots__ = (
+        "graph",
+        "knobs",
+        "live_out",
+        "predicate",
+        "preds",
+        "reads",
+        "rest",
+        "rest_predicates",
+        "words",
+        "writes",
+    )
 
     def __init__(
         self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int
     ) -> None:
         self.graph: Final[Graph] = graph
         self.knobs: Final[Knobs] = fn.knobs
-        self.reads: Final[list[list[int]]] = reads
-        self.writes: Final[list[list[int]]] = writes
-        self.live_out: Final[frozenset[int]] = frozenset(members(live_after))
-        """The registers live after the piece."""
-        self.words: Final[dict[int, int]] = {}
+        numbers: dict[int, int] = {}
+        for registers in (*reads, *writes):
+            for v in registers:
+                numbers.setdefault(v, len(numbers))
+        self.reads: Final[list[list[int]]] = [[numbers[v] for v in registers] for registers in reads]
+        """The registers have numbers from 0 up here."""
+        self.writes: Final[list[list[int]]] = [[numbers[v] for v in registers] for registers in writes]
+        self.live_out: Final[list[bool]] = [live_after >> v & 1 != 0 for v in numbers]
+        """Whether each register is live after the piece."""
+        self.words: Final[list[int]] = [_words(fn, v) for v in numbers]
         """Words of R registers per virtual register; a predicate counts as one, other files as none."""
-        self.predicate: Final[dict[int, int]] = {}
+        self.predicate: Final[list[int]] = [1 if fn.vkind[v] == K_P else 0 for v in numbers]
         """1 for a predicate, else 0."""
-        for v in self.live_out.union(*reads, *writes):
-            kind = fn.vkind[v]
-            self.words[v] = fn.vwidth[v] if kind == K_R else 1 if kind == K_P else 0
-            self.predicate[v] = 1 if kind == K_P else 0
+        rest = [v for v in members(live_after) if v not in numbers]
+        self.rest: Final[int] = sum([_words(fn, v) for v in rest])
+        """Words live after the piece that no instruction names; ``rest_predicates``: predicates among them."""
+        self.rest_predicates: Final[int] = sum([1 for v in rest if fn.vkind[v] == K_P])
         self.preds: Final[list[list[int]]] = [[] for _ in reads]
         for k, succs in enumerate(graph.succs):
             for s in succs:
                 self.preds[s].append(k)
+
+
+def _words(fn: Func, v: int) -> int:
+    kind = fn.vkind[v]
+    return fn.vwidth[v] if kind == K_R else 1 if kind == K_P else 0
 
 
 def few_registers(piece: Piece) -> list[int]:
@@ -66,30 +87,33 @@ def few_registers(piece: Piece) -> list[int]:
 
 def sunk_order(piece: Piece, order: list[int]) -> list[int]:
     """The upward walk: takes the instruction that frees most registers; ties go to the latest in `order`."""
-    reads, writes = piece.reads, piece.writes
+    reads, writes, words = piece.reads, piece.writes, piece.words
     place = _places(order)
     waiting = [len(s) for s in piece.graph.succs]
-    ready = sorted(-place[k] for k in range(len(order)) if waiting[k] == 0)
-    live = set(piece.live_out)
+    ready = sorted([-place[k] for k in range(len(order)) if waiting[k] == 0])
+    live = list(piece.live_out)
+    window = piece.knobs.sched_sink_window
     out: list[int] = []
     while ready:
         best = -1
         best_cost = 1 << 30
-        for at in _choices(ready, piece.knobs.sched_sink_window):
+        for at in _choices(ready, window):
             k = order[-at]
             cost = 0
             for d in writes[k]:
-                if d in live:
-                    cost -= piece.words[d]
+                if live[d]:
+                    cost -= words[d]
             for s in reads[k]:
-                if s not in live:
-                    cost += piece.words[s]
+                if not live[s]:
+                    cost += words[s]
             if cost < best_cost:
                 best, best_cost = k, cost
         ready.remove(-place[best])
         out.append(best)
-        live.difference_update(writes[best])
-        live.update(reads[best])
+        for d in writes[best]:
+            live[d] = False
+        for s in reads[best]:
+            live[s] = True
         for p in piece.preds[best]:
             waiting[p] -= 1
             if waiting[p] == 0:
@@ -100,43 +124,51 @@ def sunk_order(piece: Piece, order: list[int]) -> list[int]:
 
 def eager_order(piece: Piece, order: list[int]) -> list[int]:
     """The downward walk: follows `order`, but first takes instructions that free at least what they need."""
-    reads, writes = piece.reads, piece.writes
+    reads, writes, words, predicate, live_out = piece.reads, piece.writes, piece.words, piece.predicate, piece.live_out
     place = _places(order)
     waiting = [len(p) for p in piece.preds]
-    ready = sorted(place[k] for k in range(len(order)) if waiting[k] == 0)
-    live_out = piece.live_out
-    left: dict[int, int] = {}
+    ready = sorted([place[k] for k in range(len(order)) if waiting[k] == 0])
+    left = [0] * len(words)
+    """Reads that are not placed yet."""
     for r in reads:
         for s in r:
-            left[s] = left.get(s, 0) + 1
-    written = {d for w in writes for d in w}
-    held = sum(piece.predicate[v] for v in live_out.union(left) if v not in written)
+            left[s] += 1
+    wanted = [left[v] > 0 or live_out[v] for v in range(len(words))]
+    """Registers that something reads."""
+    before = list(wanted)
+    """Of these, the registers that have their value before the piece."""
+    for w in writes:
+        for d in w:
+            before[d] = False
+    held = piece.rest_predicates
+    for v in range(len(words)):
+        if before[v]:
+            held += predicate[v]
+    window, most = piece.knobs.sched_sink_window, piece.knobs.sched_sink_predicates
     out: list[int] = []
     while ready:
         best = order[ready[0]]
-        for at in _choices(ready, piece.knobs.sched_sink_window):
+        for at in _choices(ready, window):
             k = order[at]
             cost = 0
             for d in writes[k]:
-                if d in left or d in live_out:
-                    cost += piece.words[d]
+                if wanted[d]:
+                    cost += words[d]
             for s in reads[k]:
-                if left[s] == 1 and s not in live_out:
-                    cost -= piece.words[s]
-            if cost <= 0 and (
-                held < piece.knobs.sched_sink_predicates or not any(piece.predicate[d] for d in writes[k])
-            ):
+                if left[s] == 1 and not live_out[s]:
+                    cost -= words[s]
+            if cost <= 0 and (held < most or not _makes_predicate(writes[k], predicate)):
                 best = k
                 break
         ready.remove(place[best])
         out.append(best)
         for s in reads[best]:
             left[s] -= 1
-            if not left[s] and s not in live_out:
-                held -= piece.predicate[s]
+            if not left[s] and not live_out[s]:
+                held -= predicate[s]
         for d in writes[best]:
-            if d in left or d in live_out:
-                held += piece.predicate[d]
+            if wanted[d]:
+                held += predicate[d]
         for n in piece.graph.succs[best]:
             waiting[n] -= 1
             if waiting[n] == 0:
@@ -144,24 +176,37 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
     return out
 
 
+def _makes_predicate(writes: list[int], predicate: list[int]) -> bool:
+    return any(predicate[d] for d in writes)
+
+
 def most_live(piece: Piece, order: list[int]) -> int:
     """Maximum words of R registers live at once in an order; predicates in excess count double, because they move to R."""
-    live = set(piece.live_out)
-    predicates = sum(piece.predicate[v] for v in live)
-    now = sum(piece.words[v] for v in live) - predicates
+    reads, writes, words, predicate = piece.reads, piece.writes, piece.words, piece.predicate
+    live = list(piece.live_out)
+    predicates = piece.rest_predicates
+    now = piece.rest
+    for v in range(len(words)):
+        if live[v]:
+            predicates += predicate[v]
+            now += words[v]
+    now -= predicates
     top, most = now, predicates
     for k in reversed(order):
-        for d in piece.writes[k]:
-            if d in live:
-                live.discard(d)
-                predicates -= piece.predicate[d]
-                now -= piece.words[d] - piece.predicate[d]
-        for s in piece.reads[k]:
-            if s not in live:
-                live.add(s)
-                predicates += piece.predicate[s]
-                now += piece.words[s] - piece.predicate[s]
-        top, most = max(top, now), max(most, predicates)
+        for d in writes[k]:
+            if live[d]:
+                live[d] = False
+                predicates -= predicate[d]
+                now -= words[d] - predicate[d]
+        for s in reads[k]:
+            if not live[s]:
+                live[s] = True
+                predicates += predicate[s]
+                now += words[s] - predicate[s]
+        if now > top:
+            top = now
+        if predicates > most:
+            most = predicates
     return top + 2 * max(0, most - piece.knobs.sched_sink_predicates)
 
 

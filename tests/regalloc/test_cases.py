@@ -406,7 +406,7 @@ def test_copy_cycles_without_a_free_register(kind: int) -> None:
     from orias.regalloc.moves import MoveSet
 
     fn, _ = straight()
-    ms = MoveSet(fn, PT, 0, 0, 0, 0)
+    ms = MoveSet(fn, PT, 0, lambda _: 0)
     for d, s in ((1, 2), (2, 3), (3, 1), (4, 1)):
         ms.add(reg(kind, d + 1), reg(kind, s + 1))
     insts = ms.emit()

@@ -1,4 +1,4 @@
-"""The tree of occupied registers against lists of points, and attempts that repeat what an earlier one chose."""
+"""The masks of occupied registers against lists of points, and attempts that repeat what an earlier one chose."""
 
 import random
 
@@ -40,6 +40,24 @@ def test_against_points() -> None:
                         assert tree.after(start, reach) & free == _union(later) & free
 
 
+def test_long_functions_against_points() -> None:
+    rng = random.Random("long")
+    points = 3000
+    tree = Occupancy(points)
+    at = [0] * tree.size
+    edges = list(range(0, points + 1, 16))
+    for n in range(400):
+        start, end = sorted((rng.randrange(points + 1), rng.choice((rng.randrange(points + 1), rng.choice(edges)))))
+        mask = 1 << rng.randrange(200)
+        if n % 2:
+            end = min(end, start + 40)
+        tree.add(start, end, mask)
+        for p in range(start, end):
+            at[p] |= mask
+        start, end = sorted((rng.choice(edges), rng.choice((rng.randrange(points + 1), rng.choice(edges)))))
+        assert tree.taken(start, end) == _union(at[start:end])
+
+
 def _union(masks: list[int]) -> int:
     out = 0
     for mask in masks:
@@ -48,9 +66,11 @@ def _union(masks: list[int]) -> int:
 
 
 def test_an_empty_interval_occupies_nothing() -> None:
-    tree = Occupancy(10)
+    tree = Occupancy(100)
     tree.add(4, 4, 1)
-    assert tree.taken(0, 10) == 0
+    assert tree.taken(0, 100) == 0
+    tree.add(0, 100, 2)
+    assert [tree.taken(p, p) for p in range(100)] == [0] * 100
 
 
 def test_known_choices_are_the_choices() -> None:

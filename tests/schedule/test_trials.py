@@ -7,7 +7,7 @@ from orias.ori.text import parse
 from orias.pipeline.choose_order import schedule_by_model
 from orias.pipeline.estimated_time import EstimatedTime
 from orias.pipeline.functions import _finish
-from orias.schedule.list import Plan, schedule_virtual
+from orias.schedule.list import Plan, plans, schedule_virtual
 from tests.schedule.test_order_reach import one_by_one
 
 
@@ -40,6 +40,23 @@ def test_slow_orders_are_not_finished() -> None:
     most, some = finished(every), finished(few)
     assert len(some) < len(most)
     assert set(some) < set(most)
+
+
+def test_orders_that_spill_far_more_are_not_finished() -> None:
+    """As given, 160 words are live at once, of which 64 registers hold a part; loaded and stored one by one, a few."""
+    fn = wide_loads()
+    fn.max_regs = 64
+    fn.knobs = from_dict({"SchedTrialSlack": 10_000, "SchedTrialSameWarpsSlack": 10_000}).values("k", [])
+    words = [way.words for way in plans(fn)]
+    assert min(words) < 64 < max(words) - 90
+    spilled: list[int] = []
+
+    def finish(trial: Func) -> None:
+        _finish(trial, Options())
+        spilled.append(trial.spill_loads)
+
+    schedule_by_model(fn, Options(), finish)
+    assert spilled and not any(spilled)
 
 
 def test_estimated_time_falls_with_live_words_and_rises_with_registers() -> None:
