@@ -19,7 +19,7 @@ from orias.sim.ptx.ptx_convert import CONVERT
 from orias.sim.ptx.ptx_float import FLOAT
 from orias.sim.ptx.ptx_flow import FLOW, leave, synchronised
 from orias.sim.ptx.ptx_integer import INTEGER, Builder, floating
-from orias.sim.ptx.ptx_layout import CALL_ALIGN, place, slots
+from orias.sim.ptx.ptx_layout import CALL_ALIGN, align_of, place, slots
 from orias.sim.ptx.ptx_matrix import MATRIX
 from orias.sim.ptx.ptx_memory import MEMORY
 from orias.sim.ptx.ptx_site import PtxSite, Step
@@ -94,7 +94,8 @@ class Unit:
         if not function.entry:
             where, area = slots(function)
             self._below = {id(v): w for v, w in zip([*function.rets, *function.params], where, strict=True)}
-        self.frame_size = -(-top // CALL_ALIGN) * CALL_ALIGN + area
+        size = -(-top // CALL_ALIGN) * CALL_ALIGN + area
+        self.frame_size = -(-size // program.frame_align) * program.frame_align
         """Frame size in bytes, with the call slots of results and parameters."""
 
     def label(self, label: Label) -> list[int]:
@@ -132,6 +133,9 @@ class Program:
         self.units: list[Unit] = []
         self._by_function: dict[int, Unit] = {}
         self._row, self._pred = FIRST_ROW, FIRST_PRED
+        in_frames = [v for f in image.module.functions for v in f.variables if v.space in ("local", "param")]
+        self.frame_align = max([CALL_ALIGN, *[align_of(v) for v in in_frames]])
+        """Alignment of all frames in bytes."""
         self.operations: dict[str, Operation] = {}
         """The collectives, by their text."""
         self._addresses = [f for f in image.module.functions if f.body is not None and not f.entry]
