@@ -5,7 +5,10 @@ import pytest
 
 import orias
 from orias.cubin.reader import Reader
-from orias.sim import load
+from orias.diag import Unsupported
+from orias.ptx.parser import parse
+from orias.sim import SimError, load
+from orias.sim.ptx import PtxImage
 
 TEXT = """.version 8.0
 .target sm_75
@@ -42,3 +45,11 @@ def test_frame_of_a_kernel(align: int, arch: str) -> None:
     out = np.ones(32, np.uint32)
     load(data).launch("k", 1, 32, [out])
     assert not np.any(out % align)
+
+
+def test_alignments_beyond_local_memory_do_not_run() -> None:
+    text = TEXT % (1 << 30)
+    with pytest.raises(SimError, match="bytes of stack"):
+        load(orias.compile(text, arch="sm_90").data).launch("k", 1, 32, [np.ones(32, np.uint32)])
+    with pytest.raises(Unsupported, match="aligned to more"):
+        PtxImage(parse(text, "a.ptx"), "sm_90").launch("k", 1, 32, [np.ones(32, np.uint32)])

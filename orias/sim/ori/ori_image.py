@@ -140,7 +140,7 @@ class OriCode:
         self.addressed = {f.name for f in addressed}
         """The functions that do."""
         self._frame_align: int = max([16, *[f.frame_align for f in funcs]])
-        self.stack_pointer = (STACK_TOP & -self._frame_align) - self._frame(funcs[0])
+        self.stack_pointer = ((STACK_TOP & -self._frame_align) - self._frame(funcs[0])) & 0xFFFFFFFF
         for fn in funcs:
             self.rows.add(fn)
         self._shared = SharedOperations(funcs if meets else [], self.rows)

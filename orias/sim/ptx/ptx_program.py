@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.diag import Unsupported
 from orias.ptx.ast import O_FUNC, TYPE_BITS, Function, Instr, Label, Var
 from orias.sim.core.engine import Flow, Plan
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
@@ -29,6 +30,7 @@ from orias.sim.ptx.ptx_warp import COLLECTIVES, WARP, Operation, meeting, member
 from orias.sim.ptx.ptx_wmma import WMMA
 from orias.sim.ptx.specials import special_register
 from orias.sim.ptx.tensor import TENSOR
+from orias.target.abi import LOCAL_MEMORY
 
 if TYPE_CHECKING:
     from orias.sim.ptx.ptx_image import PtxImage
@@ -134,6 +136,9 @@ class Program:
         self._by_function: dict[int, Unit] = {}
         self._row, self._pred = FIRST_ROW, FIRST_PRED
         in_frames = [v for f in image.module.functions for v in f.variables if v.space in ("local", "param")]
+        for v in in_frames:
+            if align_of(v) > LOCAL_MEMORY:
+                raise Unsupported(f"'{v.name}' is aligned to more than the local memory of a thread", v.line)
         self.frame_align = max([CALL_ALIGN, *[align_of(v) for v in in_frames]])
         """Alignment of all frames in bytes."""
         self.operations: dict[str, Operation] = {}
