@@ -56,7 +56,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.slots_at = fn.slots_at
     to.knobs = fn.knobs
     to.parted = fn.parted
-    to.frame_fixed, to.frame_size = fn.frame_fixed, fn.frame_size
+    to.frame_fixed, to.frame_align, to.frame_size = fn.frame_fixed, fn.frame_align, fn.frame_size
     to.max_regs, to.reg_count, to.packed = fn.max_regs, fn.reg_count, fn.packed
     to.most_warps = fn.most_warps
     to.spill_stores, to.spill_loads = fn.spill_stores, fn.spill_loads
@@ -84,7 +84,7 @@ def _copy(i: Inst) -> Inst:
 def signature(fn: Func) -> int:
     """A hash of everything that affects execution; functions that differ only in block ids and history have equal hashes."""
     number = {b.id: k for k, b in enumerate(fn.blocks)}
-    parts: list[object] = [fn.state, fn.frame_fixed]
+    parts: list[object] = [fn.state, fn.frame_fixed, fn.frame_align]
     for b in fn.blocks:
         parts.append((tuple(number[s.id] for s in b.succs), tuple(number[p.id] for p in b.preds)))
         parts.extend((i.op.ident, tuple(i.dst), tuple(i.src), i.guard, i.old) for i in b.insts)

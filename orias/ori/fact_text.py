@@ -25,6 +25,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
     lines: list[str] = []
     if fn.frame_fixed or fn.frame_size:
         lines.append(f".frame {fn.frame_fixed} {fn.frame_size}")
+        if fn.frame_align != 8:
+            lines.append(f".frame_align {fn.frame_align}")
     if fn.max_regs != 255 or fn.reg_count:
         lines.append(f".regs {fn.max_regs} {fn.reg_count}")
     if fn.packed:
@@ -83,6 +85,8 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
     """
     if key == ".frame":
         fn.frame_fixed, fn.frame_size = _numbers(rest, 2)
+    elif key == ".frame_align":
+        (fn.frame_align,) = _numbers(rest, 1)
     elif key == ".regs":
         fn.max_regs, fn.reg_count = _numbers(rest, 2)
     elif key == ".packed":

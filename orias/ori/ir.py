@@ -337,6 +337,7 @@ class Func:
         "decisions",
         "entry_regs",
         "expanded",
+        "frame_align",
         "frame_fixed",
         "frame_size",
         "guard_traps",
@@ -434,8 +435,10 @@ class Func:
         """What passes decided, if ``Options.remarks`` asks; None: nobody asks.  Copies of a function have none."""
         self.frame_fixed: int = 0
         """Bytes of the stack frame that lowering lays out (outgoing arguments, local variables), from R1+0 up."""
+        self.frame_align: int = 8
+        """Alignment of the stack frame in bytes, a power of two of at least 8."""
         self.frame_size: int = 0
-        """Size of the whole frame in bytes (a multiple of 8), after allocation."""
+        """Bytes by which the prologue lowers R1 (a multiple of ``frame_align``), after allocation."""
         self.knobs: Knobs = DEFAULTS
         """The numbers of the heuristics."""
         self.max_regs: int = 255

@@ -23,6 +23,7 @@ from orias.output.emit import INST_BYTES, EmittedText
 from orias.output.kept_values import with_kept_values
 from orias.ptx.ast import DebugSection as Source
 from orias.ptx.ast import Instr, Module
+from orias.regalloc.frame import stack_bytes
 from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target
 
@@ -146,7 +147,7 @@ class _Names:
                 offset = offsets[bisect_left(lines, label.line)] if label.line > first else 0
                 self.code[label.name] = name, offset
             for v, place in kernel.frame_places.items():
-                self.frame[v] = place - kernel.entry.frame_size
+                self.frame[v] = place - stack_bytes(kernel.entry)
             base = target.word("large_parameters" if code.param_bytes > SMALL_PARAMETERS else "parameters")
             for var, p in zip(kernel.ptx.params, kernel.params, strict=False):
                 self.numbers[var.name] = base + p.offset

@@ -7,6 +7,7 @@ from orias.cubin.model import NO_CTA, BranchTargets, KernelCode, Reloc, SubFunct
 from orias.lower.frame.program import Kernel
 from orias.ori.ir import Func
 from orias.output.emit import EmittedText
+from orias.regalloc.frame import stack_bytes
 from orias.target.profile import Target
 from orias.target.register_steps import allowed
 
@@ -41,7 +42,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     if "maxnreg" in ptx.directives:
         code.maxreg = allowed(ptx.directives["maxnreg"][0])
     code.barriers = kernel.barriers
-    code.frame_size = kernel.entry.frame_size
+    code.frame_size = stack_bytes(kernel.entry)
     code.calls_rel = bool(kernel.functions or kernel.helpers)
     code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
     code.params = kernel.params
@@ -78,7 +79,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     code.reqntid = _dimensions(ptx.directives.get("reqntid"))
     for (name, offset, size), fn in zip(text.functions[1:], funcs[1:], strict=True):
         sub = SubFunction(name, offset, size, fn.kind == "helper")
-        sub.frame_size = fn.frame_size
+        sub.frame_size = stack_bytes(fn)
         code.subs.append(sub)
     code.spill_stores = sum(f.spill_stores for f in funcs)
     code.spill_loads = sum(f.spill_loads for f in funcs)
@@ -111,7 +112,7 @@ def _calls(kernel: Kernel, beside: list[Kernel]) -> tuple[list[Func], int, bool]
         callees = [c.target for c in known[name].calls.values() if c.target in known and c.target is not None]
         if name in on_path:
             on_path.discard(name)
-            depth[name] = known[name].frame_size + max([depth.get(c, 0) for c in callees], default=0)
+            depth[name] = stack_bytes(known[name]) + max([depth.get(c, 0) for c in callees], default=0)
             continue
         on_path.add(name)
         unknown = unknown or owner[name].indirect_calls or any(c in on_path for c in callees)

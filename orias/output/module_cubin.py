@@ -31,6 +31,7 @@ from orias.output.result import CompileResult, KernelInfo, KernelPart
 from orias.output.stack_sizes import unknown_stacks
 from orias.ptx.ast import Function, Instr, Loc, Module
 from orias.ptx.input_scopes import written
+from orias.regalloc.frame import stack_bytes
 from orias.target import features
 from orias.target.profile import Target
 from orias.version import VERSION
@@ -83,7 +84,7 @@ def kernel_part(
     for fn in kernel.functions:
         info = KernelInfo(fn.name)
         info.is_entry = False
-        info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
+        info.stack, info.spill_stores, info.spill_loads = stack_bytes(fn), fn.spill_stores, fn.spill_loads
         part.functions.append(info)
     return part
 

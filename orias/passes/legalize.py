@@ -287,16 +287,22 @@ class _Legalizer:
         uniform = inst.op.base.startswith("U") and inst.op.base[:2] != "UN"
         for count in range(1, len(slots) + 1):
             for chosen in combinations(slots, count):
+                # A placeholder register shows whether moving helps before anything is emitted.  Signs stay in the instruction
+                # if it takes them: the carry of a sum is another with the negative of a zero than with a negated zero.
                 cand = list(src)
                 for k in chosen:
-                    # A placeholder register shows whether moving helps before anything is emitted.
-                    cand[k] = _plain_register(src[k], uniform)
-                if self._ok(inst, cand):
+                    cand[k] = _plain_register(src[k], uniform) | _kept_modifiers(src[k])
+                signed = self._ok(inst, cand)
+                if not signed:
+                    for k in chosen:
+                        cand[k] = _plain_register(src[k], uniform)
+                if signed or self._ok(inst, cand):
                     self._prefer_uniform(inst, cand, src, chosen)
                     for k in chosen:
                         if in_file(cand[k], K_UR) and not uniform:
                             continue
-                        cand[k] = self._to_register(inst, self.wanted.get(src[k], src[k]), k, uniform)
+                        kept = _kept_modifiers(src[k]) if signed else 0
+                        cand[k] = self._to_register(inst, self.wanted.get(src[k], src[k]) & ~kept, k, uniform) | kept
                     inst.src = self._keep_pooled(cand)
                     return True
         return False
@@ -392,6 +398,11 @@ def _plain_register(o: Opnd, uniform: bool) -> Opnd:
     if in_file(o, K_R):
         return without_modifiers(o)
     return ur(4) if uniform else r(4)
+
+
+def _kept_modifiers(o: Opnd) -> int:
+    """What a register in place of a constant or uniform operand keeps of its flags and suffix; registers have failed with theirs."""
+    return 0 if in_file(o, K_R) else modifiers_of(o)
 
 
 def _group_wants_descriptor(inst: Inst, a: int) -> bool:

@@ -51,6 +51,7 @@ def promote_frame(fn: Func) -> bool:
                 ssa.seal(s)
     ssa.finish(order)
     fn.frame_fixed = 0
+    fn.frame_align = 8
     return True
 
 

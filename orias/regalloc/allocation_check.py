@@ -29,6 +29,7 @@ from orias.isa.operand import (
     SP,
     ZERO,
     Opnd,
+    imm,
     imm_signed,
     imm_value,
     is_imm,
@@ -532,6 +533,8 @@ class _Checker:
             if first == K_R << 8 | 1:
                 return []
             return [(first + k, frozenset((v,))) for k, v in enumerate(known)]
+        if inst.op is MOVE and src[0] == SP and st.get(_SP) == frozenset((0,)):
+            return [(_place(inst.dst[0]), frozenset((self._initial(_place(SP)),)))]
         if inst.op in _MOVES or inst.op is MOVE_TO_UNIFORM or inst.op is RESTORE_BARRIER:
             return [(_place(inst.dst[0]), st.get(_place(src[0]), _NOTHING))]
         if inst.op is SAVE_BARRIER:
@@ -557,6 +560,9 @@ class _Checker:
         if inst.op is ADD and inst.dst == [SP] and inst.dst[0] == src[0]:
             held = st.get(_SP, _NOTHING)
             return [(_SP, frozenset(n + imm_signed(src[1]) for n in held))]
+        if inst.op is COMBINE_BITS and inst.dst == [SP] and src[:2] == [SP, imm(-self.after.frame_align)]:
+            # The bytes that aligning the frame skips count nowhere; only the value at entry leads back.
+            return []
         return None
 
     def _memory(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
@@ -577,6 +583,9 @@ class _Checker:
             self._fault("spill slot outside the spill area, or not aligned")
         slot = _SLOT + offset + next(iter(sp))
         reg = _place(inst.dst[0] if inst.op in LOCAL_LOADS else inst.src[4])
+        if inst.op in LOCAL_LOADS and inst.dst[0] == SP:
+            back = self._initial(_place(SP)) in st.get(slot, _NOTHING)
+            return [(_SP, frozenset((0,)) if back else _NOTHING)]
         if inst.op in LOCAL_LOADS:
             return [(reg + k, st.get(slot + 4 * k, _NOTHING)) for k in range(width)]
         return [(slot + 4 * k, st.get(reg + k, _NOTHING)) for k in range(width)]

@@ -175,7 +175,8 @@ def full() -> Func:
     fn.locations = [Location("%r1", "u64", 1, K_P, 3, 1, 4)]
     fn.variables = {"%r2": 9, "%r9": 12}
     fn.remarks = [(7510, 3)]
-    fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count, fn.most_warps = 8, 16, 64, 32, 48
+    fn.frame_fixed, fn.frame_align, fn.frame_size = 8, 16, 16
+    fn.max_regs, fn.reg_count, fn.most_warps = 64, 32, 48
     fn.packed = 28
     fn.spill_stores, fn.spill_loads, fn.quad_registers, fn.entry_regs = 4, 12, 0xF0, 168
     fn.shared_spills, fn.spill_base, fn.shared_end = SharedSpills(64, 4096, 96, (32, 3)), 0, 448

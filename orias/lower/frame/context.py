@@ -529,7 +529,7 @@ class FuncState:
     """Per-function state of the lowering beside the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "assigned", "blocks", "dead", "first_new", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
+        "assigned", "blocks", "dead", "first_new", "frame_align", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -555,6 +555,8 @@ class FuncState:
         self.incoming: dict[Var, int] = {}
         """Byte offset of a parameter of unknown size among the stack arguments that the caller gives."""
         self.frame_top: int = 0
+        self.frame_align: int = 8
+        """Largest alignment of the variables in the frame."""
         self.outgoing: int = 0
         """Bytes of outgoing stack arguments, at the bottom of the frame."""
         self.param_words: dict[Var, dict[int, int]] = {}
@@ -582,6 +584,7 @@ class FuncState:
             # Parameters pass through the frame in words (:mod:`orias.lower.frame.params`).
             unit = 4 if var.space == "param" else 1
             offset = align_up(self.frame_top, max(var_align(var), unit))
+            self.frame_align = max(self.frame_align, var_align(var))
             self.frame_offset[var] = offset
             self.frame_top = offset + align_up(var.size, unit)
         return offset

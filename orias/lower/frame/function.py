@@ -76,6 +76,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
         for v in state.frame_offset:
             module.kernel.frame_places[v.name] = state.frame_offset[v]
     fn.frame_fixed = align_up(state.frame_top, 8)
+    fn.frame_align = state.frame_align
     fn.guards_frame = (
         kind == "func" and module.options.own_sections and _is_guarded(f, module.options.stack_guard, facts.alloca)
     )

@@ -140,6 +140,8 @@ class Launch:
         self.stack = max(DEFAULT_STACK, -(-need // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256)
         if unknown:
             self.stack = max(self.stack, 16384)
+        if self.stack > STACK_TOP:
+            raise LoadError(f"kernel {kernel.name} asks for {self.stack} bytes of stack")
         self.bank0 = self._bank0(params)
 
     def _bank0(self, params: bytes) -> bytes:

@@ -84,7 +84,7 @@ class _OriLaunch(Launch):
         m.UR.extend(np.full((code.rows.count(K_UR), m.warps), POISON, U32))
         m.UP += [np.zeros(m.warps, np.bool_) for _ in range(code.rows.count(K_UP))]
         # Code before allocation does not set the stack pointer; later code does.
-        m.R[1][:] = STACK_TOP - code.stack
+        m.R[1][:] = code.stack_pointer
         m.set_bank(2, code.bank2(m.const[2].tobytes()))
         code.saved.clear()
         code.depth = np.zeros(m.threads, I64)
@@ -139,7 +139,8 @@ class OriCode:
         """True if functions return to addresses, False if to offsets in a section."""
         self.addressed = {f.name for f in addressed}
         """The functions that do."""
-        self.stack = self._frame(funcs[0])
+        self._frame_align: int = max([16, *[f.frame_align for f in funcs]])
+        self.stack_pointer = ((STACK_TOP & -self._frame_align) - self._frame(funcs[0])) & 0xFFFFFFFF
         for fn in funcs:
             self.rows.add(fn)
         self._shared = SharedOperations(funcs if meets else [], self.rows)
@@ -148,9 +149,10 @@ class OriCode:
             self._emit(fn)
         self._shared.place(self.plans)
 
-    @staticmethod
-    def _frame(fn: Func) -> int:
-        return -(-fn.frame_fixed // 16) * 16 if fn.state not in _PHYSICAL_STATES else 0
+    def _frame(self, fn: Func) -> int:
+        """Bytes of a frame that no prologue makes yet; each is a multiple of the largest alignment."""
+        align = self._frame_align
+        return -(-fn.frame_fixed // align) * align if fn.state not in _PHYSICAL_STATES else 0
 
     # -- layout
 

@@ -232,7 +232,7 @@ class _PtxLaunch(Launch):
         self.program = Program(image, kernel)
         frames = sum(u.frame_size for u in self.program.units)
         deep = any(u.recursive for u in self.program.units)
-        self.stack = max(DEFAULT_STACK, frames + 256) + (DEEP_STACK if deep else 0)
+        self.stack = max(DEFAULT_STACK, frames + 256 + self.program.frame_align) + (DEEP_STACK if deep else 0)
 
     @property
     def register_count(self) -> int:
@@ -265,7 +265,7 @@ class _PtxLaunch(Launch):
         m.syscalls = image.syscalls
         m.next_work = self.next_work
         m.watch = image.watch
-        m.frame[:] = STACK_TOP - p.units[0].frame_size
+        m.frame[:] = (STACK_TOP & -p.frame_align) - p.units[0].frame_size
         m.dynamic[:] = STACK_TOP - self.stack
         self._name(m, layout, blocks, padded)
         limit = self.options.max_steps * (threads if image.choice.serial else 1) - self.steps

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.diag import Unsupported
 from orias.ptx.ast import O_FUNC, TYPE_BITS, Function, Instr, Label, Var
 from orias.sim.core.engine import Flow, Plan
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
@@ -19,7 +20,7 @@ from orias.sim.ptx.ptx_convert import CONVERT
 from orias.sim.ptx.ptx_float import FLOAT
 from orias.sim.ptx.ptx_flow import FLOW, leave, synchronised
 from orias.sim.ptx.ptx_integer import INTEGER, Builder, floating
-from orias.sim.ptx.ptx_layout import CALL_ALIGN, place, slots
+from orias.sim.ptx.ptx_layout import CALL_ALIGN, align_of, place, slots
 from orias.sim.ptx.ptx_matrix import MATRIX
 from orias.sim.ptx.ptx_memory import MEMORY
 from orias.sim.ptx.ptx_site import PtxSite, Step
@@ -29,6 +30,7 @@ from orias.sim.ptx.ptx_warp import COLLECTIVES, WARP, Operation, meeting, member
 from orias.sim.ptx.ptx_wmma import WMMA
 from orias.sim.ptx.specials import special_register
 from orias.sim.ptx.tensor import TENSOR
+from orias.target.abi import LOCAL_MEMORY
 
 if TYPE_CHECKING:
     from orias.sim.ptx.ptx_image import PtxImage
@@ -94,7 +96,8 @@ class Unit:
         if not function.entry:
             where, area = slots(function)
             self._below = {id(v): w for v, w in zip([*function.rets, *function.params], where, strict=True)}
-        self.frame_size = -(-top // CALL_ALIGN) * CALL_ALIGN + area
+        size = -(-top // CALL_ALIGN) * CALL_ALIGN + area
+        self.frame_size = -(-size // program.frame_align) * program.frame_align
         """Frame size in bytes, with the call slots of results and parameters."""
 
     def label(self, label: Label) -> list[int]:
@@ -132,6 +135,12 @@ class Program:
         self.units: list[Unit] = []
         self._by_function: dict[int, Unit] = {}
         self._row, self._pred = FIRST_ROW, FIRST_PRED
+        in_frames = [v for f in image.module.functions for v in f.variables if v.space in ("local", "param")]
+        for v in in_frames:
+            if align_of(v) > LOCAL_MEMORY:
+                raise Unsupported(f"'{v.name}' is aligned to more than the local memory of a thread", v.line)
+        self.frame_align = max([CALL_ALIGN, *[align_of(v) for v in in_frames]])
+        """Alignment of all frames in bytes."""
         self.operations: dict[str, Operation] = {}
         """The collectives, by their text."""
         self._addresses = [f for f in image.module.functions if f.body is not None and not f.entry]
