@@ -10,6 +10,7 @@ is the proof of who made it.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,19 +34,20 @@ client needs to know is in [command-line.md](command-line.md), [toolkit.md](tool
 
 
 class Recipe(NamedTuple):
-    """A client: its name, the distribution that has its version, and the program that uses it (empty: none yet)."""
+    """A client: its name, the distribution (`command`: the command) that has its version, and the program that uses it."""
 
     client: str
     distribution: str
-    program: str = ""
+    program: str
     simulator: bool = False
+    command: bool = False
 
 
 NVCC = """\
 import subprocess, sysconfig
 from pathlib import Path
 
-cuda = next(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*"))
+cuda = next(Path(sysconfig.get_path("purelib")).glob("nvidia/cu[0-9]*"))
 subprocess.run(["orias", "toolkit", "toolkit", "--cuda", str(cuda)], check=True)
 Path("k.cu").write_text("__global__ void k(float *p) { p[threadIdx.x] = sqrtf(p[threadIdx.x]); }")
 for target in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"):
@@ -114,7 +116,7 @@ JAX = '''\
 import os, subprocess, sys, sysconfig
 from pathlib import Path
 
-cuda = next(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*"))
+cuda = next(Path(sysconfig.get_path("purelib")).glob("nvidia/cu[0-9]*"))
 subprocess.run(["orias", "toolkit", "toolkit", "--cuda", str(cuda)], check=True)
 Path("own").mkdir()
 Path("toolkit/bin/ptxas").rename("own/ptxas")
@@ -130,6 +132,7 @@ sys.exit(code)
 """)
 Path("toolkit/bin/ptxas").chmod(0o755)
 os.environ["CUDA_ROOT"] = str(Path("toolkit").resolve())  # else JAX takes the ptxas of pip
+os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # it asks the driver, which is not there
 os.environ["XLA_FLAGS"] = "--xla_gpu_enable_libnvptxcompiler=false --xla_gpu_autotune_level=0"
 
 import jax, jax.numpy as jnp
@@ -173,6 +176,50 @@ for target in ("sm_75", "sm_80", "sm_89", "sm_90", "sm_120"):
     (cubin,) = Path(tempfile.tempdir).glob("tinycuda_*")
     shutil.copy(cubin, f"matmul.{target}.cubin")
 """
+CUPY = """\
+from pathlib import Path
+
+import orias
+from cupy.cuda import nvrtc
+
+SOURCE = 'extern "C" __global__ void scale(float *p, float a, int n) { int i = threadIdx.x; if (i < n) p[i] *= a; }'
+for target in ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"):
+    program = nvrtc.createProgram(SOURCE, "scale.cu", (), ())
+    nvrtc.compileProgram(program, (f"-arch=compute_{target[3:]}",))
+    ptx = nvrtc.getPTX(program).rstrip(b"\\0").decode()
+    Path(f"scale.{target}.cubin").write_bytes(orias.compile(ptx, arch=target).data)  # for orias.clients.cupy, or a file
+"""
+CUTLASS = """\
+import subprocess, sysconfig
+from pathlib import Path
+
+site = Path(sysconfig.get_path("purelib"))
+source = site / "cutlass_library/source"
+subprocess.run(["orias", "toolkit", "toolkit", "--cuda", str(next(site.glob("nvidia/cu[0-9]*")))], check=True)
+nvcc = ["toolkit/bin/nvcc", "-std=c++17", "--expt-relaxed-constexpr", "-cubin"]
+nvcc += [f"-I{source.joinpath(*x.split())}" for x in ("include", "tools util include", "examples common")]
+basic, tutorial = "00_basic_gemm/basic_gemm.cu", "cute/tutorial"
+files = {
+    "sm_75": basic,
+    "sm_80": f"{tutorial}/sgemm_sm80.cu",
+    "sm_89": basic,
+    "sm_90a": f"{tutorial}/hopper/wgmma_tma_sm90.cu",
+    "sm_100a": f"{tutorial}/blackwell/04_mma_tma_2sm_sm100.cu",
+    "sm_120a": basic,
+}
+for target, file in files.items():
+    command = [*nvcc, f"-arch={target}", str(source / "examples" / file), "-o", f"{Path(file).stem}.{target}.cubin"]
+    subprocess.run(command, check=True)
+"""
+CLANG = """\
+import shutil, subprocess
+from pathlib import Path
+
+Path("k.cu").write_text('extern "C" __attribute__((global)) void k(float *p) { p[__nvvm_read_ptx_sreg_tid_x()] *= 2; }')
+command = ["clang-19", "-O3", "--cuda-device-only", "-nocudainc", "-nocudalib", f"--ptxas-path={shutil.which('orias')}"]
+for target in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"):
+    subprocess.run([*command, f"--cuda-gpu-arch={target}", "-c", "k.cu", "-o", f"k.{target}.cubin"], check=True)
+"""
 RECIPES = (
     Recipe("nvcc, through a toolkit of links", "nvidia-cuda-nvcc", NVCC),
     Recipe("numba-cuda, in process, on the simulator", "numba-cuda", NUMBA, simulator=True),
@@ -180,9 +227,9 @@ RECIPES = (
     Recipe("Triton, in process", "triton", TRITON),
     Recipe("JAX, ahead of time", "jax", JAX),
     Recipe("tinygrad, its listing of kernels", "tinygrad", TINYGRAD),
-    Recipe("CuPy", "cupy-cuda13x"),
-    Recipe("CUTLASS", "nvidia-cutlass"),
-    Recipe("clang", ""),
+    Recipe("CuPy, PTX of its NVRTC", "cupy-cuda13x", CUPY),
+    Recipe("CUTLASS, through a toolkit of links", "nvidia-cutlass", CUTLASS),
+    Recipe("clang", "clang-19", CLANG, command=True),
 )
 
 
@@ -205,10 +252,19 @@ def version_in(python: str, distribution: str) -> str:
     return done.stdout.strip()
 
 
+def version_of(command: str) -> str:
+    """The version that a command prints; empty if there is no such command."""
+    if shutil.which(command) is None:
+        return ""
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return found[0] if found else ""
+
+
 def ran(recipe: Recipe, pythons: list[str]) -> Result | None:
-    """The result of a recipe in the first interpreter that has the client; None if there is no program or no client."""
+    """The result of a recipe in the first interpreter that has the client; None if there is no client."""
     for python in pythons:
-        version = version_in(python, recipe.distribution) if recipe.distribution and recipe.program else ""
+        version = version_of(recipe.distribution) if recipe.command else version_in(python, recipe.distribution)
         if version:
             return run_in(recipe, python, version)
     return None
@@ -257,7 +313,7 @@ def page(results: dict[str, Result | None]) -> str:
 
 
 def main() -> int:
-    pythons = sys.argv[1:] or [sys.executable]
+    pythons = [os.path.abspath(shutil.which(p) or p) for p in sys.argv[1:]] or [sys.executable]
     results = {r.client: ran(r, pythons) for r in RECIPES}
     (ROOT / "docs" / "clients.md").write_text(page(results), encoding="utf-8", newline="\n")
     print(json.dumps({k: v and v._asdict() for k, v in results.items()}, indent=1))
