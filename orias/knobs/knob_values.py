@@ -81,6 +81,7 @@ class Knobs:
         "sched_trial_max_inst",
         "sched_trial_same_warps_slack",
         "sched_trial_slack",
+        "sched_trial_spill_slack",
         "sched_war_latency",
         "sink_remat_max_inst",
         "switch_min_cases",
@@ -159,6 +160,7 @@ class Knobs:
     sched_many_loads: int
     sched_trial_max_inst: int
     sched_trial_slack: int
+    sched_trial_spill_slack: int
     sched_trial_same_warps_slack: int
     sched_estimated_loop_iterations: int
     sched_model_turns: int

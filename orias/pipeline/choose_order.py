@@ -49,11 +49,6 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
     return _best(fn, orders, ways, finish)
 
 
-_SPARED: Final = 32
-"""Of two orders that need more live words than there are registers, one that needs so many more is not worth finishing: each word is
-spilled, and bytes that are spilled weigh more than all else (SchedSpillPenalty)."""
-
-
 @final
 class _Ordered:
     """An order of a function, the limits on live words that give it, and what it takes."""
@@ -130,7 +125,8 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
     promised = [estimated.of(orders.order(way).reach.cycles, way.registers) for way in todo]
     lacking = [max(0, way.words - fn.max_regs) for way in todo]
     """For each plan the live words that find no register."""
-    fewest = min(lacking) + _SPARED
+    # Each of these words is spilled, and bytes that are spilled weigh more than all else (SchedSpillPenalty).
+    fewest = min(lacking) + fn.knobs.sched_trial_spill_slack
     places = sorted(range(len(todo)), key=lambda k: (lacking[k] >= fewest, promised[k]))
     least, warps = float("inf"), 0
     for place in places:

@@ -70,7 +70,6 @@ FACTS = {
     "regalloc/pack.py:_ORDERS": "bounds the time of a search",
     "regalloc/occupancy.py:_LEAST_SHIFT": "how points are grouped, with the same answer",
     "regalloc/occupancy.py:_NEAR": "how occupied points are asked, with the same answer",
-    "pipeline/choose_order.py:_SPARED": "bounds the time of a search",
     "regalloc/files.py:HIGHEST_R": "registers of the hardware",
     "regalloc/files.py:_LAST_UR_ACROSS_CALLS": "registers of the hardware",
     "schedule/deps.py:_LONGEST_FIXED": "beyond every fixed latency of the tables",
