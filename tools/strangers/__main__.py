@@ -1,14 +1,16 @@
 """Campaigns of programs that generators of others make: C by a front end to PTX, our cubin in the simulator, against gcc on the host.
 
-usage: python -m tools.strangers csmith|threads|yarpgen [--seed N] [--count N] [--seconds S] [--steps N] [--front clang|nvcc] [--log FILE] [--out DIR]
+usage: python -m tools.strangers csmith|threads|yarpgen|torture [--seed N] [--count N] [--seconds S] [--steps N] [--front clang|nvcc] [--log FILE] [--out DIR]
 
 csmith: programs of Csmith, one thread.  threads: the same with a state for each of 48 threads, which take their own ways and exchange
-results.  yarpgen: loops over arrays (--yarpgen names the program).  Seeds rise from --seed on; targets, levels of both compilers and options of
-the generators rotate.  Every fourth program runs with results that appear only when control words promise them.  Programs that are wrong are
-kept in --out.  Exit code 1 if one of ours is wrong or refused.
+results.  yarpgen: loops over arrays (--yarpgen names the program).  torture: GCC's programs that check themselves (--torture or
+$ORIAS_TORTURE names their folder, gcc/testsuite/gcc.c-torture/execute of GCC's sources).  Seeds rise from --seed on; targets, levels of
+both compilers and options of the generators rotate.  Every fourth program runs with results that appear only when control words promise
+them.  Programs that are wrong are kept in --out.  Exit code 1 if one of ours is wrong or refused.
 """
 
 import argparse
+import os
 import resource
 import sys
 import tempfile
@@ -18,21 +20,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.nvtools import find
-from tools.strangers import csmith_programs, yarpgen_programs
+from tools.strangers import csmith_programs, torture_programs, yarpgen_programs
+from tools.strangers.choices import ARCHES, FRONT_ARCH, FRONT_LEVELS, LEVELS, NO_HOST, NO_PROGRAM, NO_PTX, UNDEFINED
 from tools.strangers.compilers import is_undefined, on_host, to_ptx
 from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, STEPS, THEIRS, Result, judge
 
-ARCHES: Final = ("sm_75", "sm_100a", "sm_80", "sm_120a", "sm_90a", "sm_86", "sm_103a", "sm_89", "sm_121a")
-FRONT_ARCH: Final = dict.fromkeys(("sm_100a", "sm_103a", "sm_120a", "sm_121a"), "sm_90")
-"""The front ends make no PTX for these: that of an earlier target is compiled for them."""
-LEVELS: Final = (3, 0, 1, 2, 3)
-FRONT_LEVELS: Final = ("1", "2", "3", "0", "s")
-NO_PROGRAM: Final = "no program"
-NO_HOST: Final = "host differs or does not end"
 OTHER_LEVELS: Final = ("0", "2")
 """Those of gcc that must agree before a result is called wrong."""
-UNDEFINED: Final = "undefined in C"
-NO_PTX: Final = "not compiled to PTX"
 
 
 def one(
@@ -76,21 +70,27 @@ def main() -> int:
     p = argparse.ArgumentParser(
         prog="python -m tools.strangers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    p.add_argument("kind", choices=("csmith", "threads", "yarpgen"))
+    p.add_argument("kind", choices=("csmith", "threads", "yarpgen", "torture"))
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--count", type=int, default=0)
     p.add_argument("--seconds", type=float, default=60.0)
     p.add_argument("--steps", type=int, default=STEPS)
     p.add_argument("--front", choices=("clang", "nvcc"), default="clang")
     p.add_argument("--yarpgen", default="yarpgen")
+    p.add_argument("--torture", type=Path, default=os.environ.get("ORIAS_TORTURE"))
     p.add_argument("--log", type=Path)
     p.add_argument("--out", type=Path)
     a = p.parse_args()
+    if a.kind == "torture" and (a.torture is None or a.front != "clang"):
+        p.error("torture needs --torture FOLDER and clang")
     counts: Counter[str] = Counter()
     start, n, ptxas = time.monotonic(), 0, find("ptxas")
     while (not a.count or n < a.count) and (not a.seconds or time.monotonic() - start < a.seconds):
         with tempfile.TemporaryDirectory() as folder:
-            result, ptx, name = one(a.kind, a.seed + n, a.front, Path(folder), a.yarpgen, ptxas, a.steps)
+            if a.kind == "torture":
+                result, ptx, name = torture_programs.one(a.torture, a.seed + n, Path(folder), ptxas, a.steps)
+            else:
+                result, ptx, name = one(a.kind, a.seed + n, a.front, Path(folder), a.yarpgen, ptxas, a.steps)
         n += 1
         counts[result.kind] += 1
         if result.detail:

@@ -27,11 +27,13 @@ class Result:
         self.detail = detail
 
 
-def simulate(cubin: bytes, threads: int, words: int, hazards: str = "", steps: int = STEPS) -> list[int] | str:
-    """The words that the kernel ``k`` writes, or why there are none (empty: it ran too long)."""
+def simulate(
+    cubin: bytes, threads: int, words: int, hazards: str = "", steps: int = STEPS, kernel: str = "k"
+) -> list[int] | str:
+    """The words that a kernel writes, or why there are none (empty: it ran too long)."""
     out = np.zeros(words, np.uint64)
     try:
-        load(cubin).launch("k", 1, threads, [out], max_steps=steps, hazards=hazards)
+        load(cubin).launch(kernel, 1, threads, [out], max_steps=steps, hazards=hazards)
     except StepLimit:
         return ""
     except SimError as e:
@@ -49,13 +51,14 @@ def judge(
     always: bool,
     hazards: str,
     steps: int = STEPS,
+    kernel: str = "k",
 ) -> Result:
     """The verdict on a PTX; `always`: ask ptxas also if ours is right.  `hazards`: as for ``Image.launch``, for our code."""
     try:
         cubin = orias.compile(text, arch=arch, opt_level=level, fmad=False).data
     except orias.CompileError as e:
         return Result(REFUSED, str(e)[:200])
-    got = simulate(cubin, threads, len(want), hazards, steps)
+    got = simulate(cubin, threads, len(want), hazards, steps, kernel)
     if got == "":
         return Result(LONG)
     wrong = got != want
@@ -64,7 +67,7 @@ def judge(
         data = ptxas_cubin(ptxas, text, arch, level)
         if isinstance(data, bytes):
             # A release that refuses the front end's PTX version says nothing about the code.
-            theirs = simulate(data, threads, len(want), "", steps)
+            theirs = simulate(data, threads, len(want), "", steps, kernel)
     other = theirs not in (want, "")
     detail = f"ours {got if isinstance(got, str) else _first(got, want)}" if wrong else ""
     if other:
