@@ -94,6 +94,14 @@ _known: dict[tuple[str, int], Plan] = {}
 """Plans by (instruction table, word without control bits); plans that depend on their address are not in it."""
 
 
+def constant_bytes(size: int) -> int:
+    """The device memory of `size` bytes of constants, in bytes: string functions read aligned words, and so past the last one.
+
+    The bank has zeros there for LDC (``Machine.set_bank``), and generic addresses find the same.
+    """
+    return -(-max(size, 1) // 16) * 16
+
+
 class HasVariables(Protocol):
     """An image with device memory, and the address and size of each module variable."""
 
@@ -204,7 +212,8 @@ class Image:
                 if beside is not None:
                     self._section_address[s.index] = beside.section(s.name)
                     continue
-                address = self.arena.allocate(max(s.size, 1), s.name)
+                size = constant_bytes(s.size) if s.name == ".nv.constant3" else max(s.size, 1)
+                address = self.arena.allocate(size, s.name)
                 self._section_address[s.index] = address
                 if s.data:
                     self.arena.write(address, s.data)

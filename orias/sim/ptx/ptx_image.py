@@ -9,7 +9,7 @@ import numpy.typing as npt
 from orias.ptx.ast import TYPE_BITS, Function, Module, SymInit, Var
 from orias.sim.core.banked_memory import Arena, Banked
 from orias.sim.core.engine import Engine
-from orias.sim.core.image import DEFAULT_STEPS, Globals, Image
+from orias.sim.core.image import DEFAULT_STEPS, Globals, Image, constant_bytes
 from orias.sim.core.launch import DEFAULT_STACK, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.seeded_engine import SeededEngine
@@ -92,7 +92,7 @@ class PtxImage:
                 end = max(end, offsets[k] + v.size)
             self.const_size = end
         else:
-            self.const_base = self.arena.allocate(max(self.const_size, 1), ".const")
+            self.const_base = self.arena.allocate(constant_bytes(self.const_size), ".const")
         for v, o in zip(constants, offsets, strict=True):
             if o >= 0:
                 self._address[id(v)] = o
