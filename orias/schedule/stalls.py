@@ -4,8 +4,8 @@ from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, UR_BASE, Access
 from orias.isa.gmma_forms import ARRIVE
-from orias.isa.op import F_AWAITS_ITSELF, F_CONSTMEM, F_DISTANT, F_MATRIX, F_SPECIAL, F_WGMMA, op
-from orias.ori.ir import Block, Func, Inst
+from orias.isa.op import F_AWAITS_ITSELF, F_CONSTMEM, F_DISTANT, F_MATRIX, F_SPECIAL, F_WGMMA, Op, op
+from orias.ori.ir import Block, Func
 from orias.schedule.board_choice import SCOREBOARDS
 from orias.schedule.control_rows import Row
 from orias.target import features
@@ -28,8 +28,8 @@ class _Fixed:
 
     __slots__ = ("op", "time", "word")
 
-    def __init__(self, op_: "Inst", word: int, time: int) -> None:
-        self.op: Inst = op_
+    def __init__(self, op_: Op, word: int, time: int) -> None:
+        self.op: Op = op_
         self.word: int = word
         self.time: int = time
 
@@ -105,7 +105,7 @@ class Stalls:
                 have = merged.setdefault(unit, [])
                 for x in items:
                     for y in have:
-                        if y.op.op is x.op.op and y.word == x.word:
+                        if y.op is x.op and y.word == x.word:
                             y.time = max(y.time, x.time)
                             break
                     else:
@@ -128,8 +128,8 @@ class Stalls:
                     if x.word < 0:
                         # A late read constrains only writers of the register.
                         continue
-                    chain = slot == 2 and x.op.op is inst.op and inst.op.flags & (F_MATRIX | F_WGMMA) != 0
-                    t = x.time + lat.raw(x.op.op, x.word, inst.op, unit, slot, chain)
+                    chain = slot == 2 and x.op is inst.op and inst.op.flags & (F_MATRIX | F_WGMMA) != 0
+                    t = x.time + lat.raw(x.op, x.word, inst.op, unit, slot, chain)
                     if t > earliest:
                         earliest = t
         for w in row.access.writes:
@@ -138,9 +138,9 @@ class Stalls:
             if items:
                 for x in items:
                     if x.word >= 0:
-                        t = x.time + lat.waw(x.op.op, inst.op, unit)
+                        t = x.time + lat.waw(x.op, inst.op, unit)
                     else:
-                        t = x.time + lat.war(x.op.op, inst.op)
+                        t = x.time + lat.war(x.op, inst.op)
                     if t > earliest:
                         earliest = t
         if inst.op.flags & F_WGMMA:
@@ -161,7 +161,7 @@ class Stalls:
 
     def _settled(self, x: _Fixed, unit: int) -> int:
         """Cycles until a result is ready for any consumer."""
-        n = self.lat.settle(x.op.op, unit)
+        n = self.lat.settle(x.op, unit)
         if unit < UR_BASE:
             return n + 4
         return n + (8 if unit < P_BASE else 10)
@@ -208,9 +208,9 @@ class Stalls:
         late = row.late
         if late > 1:
             for r in row.access.reads:
-                pending.setdefault(r >> 8, []).append(_Fixed(inst, -late, now))
+                pending.setdefault(r >> 8, []).append(_Fixed(inst.op, -late, now))
         if inst.op is ARRIVE:
-            pending[_ARRIVAL] = [_Fixed(inst, 0, now)]
+            pending[_ARRIVAL] = [_Fixed(inst.op, 0, now)]
         fixed = not row.needs & NEEDS_WRITE
         for w in row.access.writes:
             unit = w >> 8
@@ -222,7 +222,7 @@ class Stalls:
                 if items and now - items[0].time >= _HORIZON:
                     pending[unit] = [x for x in items if now - x.time < _HORIZON]
             if fixed and unit < B_BASE:
-                pending.setdefault(unit, []).append(_Fixed(inst, w >> 4 & 15, now))
+                pending.setdefault(unit, []).append(_Fixed(inst.op, w >> 4 & 15, now))
         if row.sets:
             for k in range(SCOREBOARDS):
                 if row.sets >> k & 1:
@@ -253,13 +253,29 @@ class Stalls:
 
 
 def _same(a: dict[int, list[_Fixed]], b: dict[int, list[_Fixed]]) -> bool:
+    """Whether the same is pending: for each unit and kind of result the latest time, in any order.
+
+    The instruction and the order do not count: around loops with several ways they may change for ever.
+    """
     if a.keys() != b.keys():
         return False
     for unit, x in a.items():
         y = b[unit]
-        if len(x) != len(y):
+        if len(x) == len(y):
+            for p, q in zip(x, y, strict=True):
+                if p.op is not q.op or p.word != q.word or p.time != q.time:
+                    break
+            else:
+                continue
+        if _latest(x) != _latest(y):
             return False
-        for p, q in zip(x, y, strict=True):
-            if p.op is not q.op or p.word != q.word or p.time != q.time:
-                return False
     return True
+
+
+def _latest(items: list[_Fixed]) -> dict[tuple[int, int], int]:
+    """(The operation's number, word) -> the latest time."""
+    out: dict[tuple[int, int], int] = {}
+    for x in items:
+        key = x.op.ident, x.word
+        out[key] = max(out.get(key, -_HORIZON), x.time)
+    return out
