@@ -57,7 +57,7 @@ def without_wait(shell: Shell) -> None:
 
 BEFORE: Final[dict[str, Callable[[Shell], None]]] = {
     "orias verify": with_fault, "orias kernel.ptx -arch=sm_80 --dump-before": without_fault,
-    "orias kernel.ptx -arch=sm_90 -o kernel.cubin": refused, "orias kernel.ptx -arch=sm_90 --sanitize": restored,
+    "orias kernel.ptx -arch=sm_90 -o kernel.cubin": refused, "orias kernel.ptx -arch=sm_90 --okey": restored,
     "orias check bad.cubin": without_wait,
 }  # fmt: skip
 """Beginning of a command -> what the page says is changed before it; for the first command that begins so."""

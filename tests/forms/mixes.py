@@ -55,7 +55,7 @@ ret;
 @functools.cache
 def mixable() -> list[Form]:
     """Forms of one thread with exact results that touch no memory but their own."""
-    words = ("%idx", "%mem", "bar.", ".shared", "call")
+    words = ("%idx", "%mem", "%fi", "bar.", ".shared", "call")
     out = []
     for family in _FAMILIES:
         for f in all_forms()[family]:
