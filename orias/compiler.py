@@ -16,6 +16,7 @@ from orias.jobserver import JobServer
 from orias.kernel_compiler import KernelCompiler, sum_phases
 from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions, Program
+from orias.lower.memory.access_checks import checks_accesses
 from orias.options import Options
 from orias.ori.decisions import distinct
 from orias.output.emit import EmittedText
@@ -108,7 +109,8 @@ class Compiler:
         o = self.options
         drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
         shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs)
-        program = lower_module(module, self.target, LowerOptions(*shape, drops, o.stack_guard, o.access_checks))
+        checks = o.access_checks and checks_accesses(self.target)
+        program = lower_module(module, self.target, LowerOptions(*shape, drops, o.stack_guard, checks))
         self._clock("lower", start)
         return module, program, source[1]
 

@@ -88,6 +88,11 @@ def _annotations(k: KernelCode) -> list[Record]:
     return [Record(nv.ANNOTATIONS, nv.SVAL, 0, data + bytes(-len(data) % 4))]
 
 
+def _inserted(k: KernelCode) -> list[Record]:
+    """SANITIZE: what -sanitize put into the code."""
+    return [hval(nv.SANITIZE, k.sanitize)] if k.sanitize >= 0 else []
+
+
 def _branches(k: KernelCode) -> list[Record]:
     out: list[list[int]] = []
     for b in k.branch_targets:
@@ -144,9 +149,7 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
     out += _externs(k, symbols)
-    if k.sanitize >= 0:
-        out.append(hval(nv.SANITIZE, k.sanitize))
-    out += _annotations(k)
+    out += _inserted(k) + _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
@@ -199,9 +202,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
     out += _externs(k, symbols)
-    if k.sanitize >= 0:
-        out.append(hval(nv.SANITIZE, k.sanitize))
-    out += _annotations(k)
+    out += _inserted(k) + _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += svals(nv.STACK_CANARY_TRAP_OFFSETS, k.stack_traps)
     out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)

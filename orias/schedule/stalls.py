@@ -48,7 +48,7 @@ class Stalls:
         self.blocks: list[Block] = fn.blocks
 
     def run(self) -> None:
-        """Process blocks until no stall count grows; stall counts never shrink, so this terminates."""
+        """Process blocks until nothing changes: stall counts never shrink, and once they stay, so does what is pending (`_same`)."""
         n = len(self.blocks)
         for rows in self.rows:
             for row in rows:

@@ -11,7 +11,7 @@ from orias.lower.frame.function_summary import branch_targets
 from orias.lower.frame.registers import expand_vectors, read_words, whole, write_words
 from orias.lower.frame.registry import lookup
 from orias.lower.memory import cluster_copies
-from orias.lower.memory.access_checks import checks_accesses, put_checks
+from orias.lower.memory.access_checks import put_checks
 from orias.lower.memory.view_fences import put_view_fences
 from orias.lower.texture import gradients
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_NOP, OP_PACK, OP_PHI, Block, Func
@@ -81,7 +81,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
         kind == "func" and module.options.own_sections and _is_guarded(f, module.options.stack_guard, facts.alloca)
     )
     _prune(fn)
-    if module.options.access_checks and kind != "helper" and checks_accesses(module.target):
+    if module.options.access_checks and kind != "helper":
         put_checks(ctx)
     put_view_fences(fn)
     renumber(fn)

@@ -16,7 +16,6 @@ from orias.lower.frame.function_summary import Facts, functions_in_data
 from orias.lower.frame.private_functions import private_functions
 from orias.lower.frame.program import Kernel, LowerOptions, Program
 from orias.lower.frame.special_registers import read_special
-from orias.lower.memory.access_checks import checks_accesses
 from orias.ori.ir import ConstantPool, Func
 from orias.ptx.ast import Function, Module, SymInit, Var
 from orias.ptx.debug import variable_registers
@@ -259,7 +258,7 @@ class ModuleLower:
             kernel.shared_align = max((data_layout.var_align(v) for v in own), default=1)
         kernel.entry = lower_function(self, f, f.name, "entry" if f.entry else "func")
         kernel.functions = [lower_function(self, g, self.copy_name(g), "func") for g in reached]
-        if f.entry and self.options.access_checks and checks_accesses(self.target) and not self.options.own_sections:
+        if f.entry and self.options.access_checks and not self.options.own_sections:
             # As in ptxas's file, whose checks of these functions' calls are routines that only call them.
             for name in _CHECKED_FUNCTIONS:
                 self._name_driver_function(name)

@@ -15,7 +15,8 @@ class LowerOptions:
     ``own_sections``: functions have sections of their own instead of copies after each kernel.
     ``extensible``: -ewp, a whole program whose global variables and undefined functions are symbols for a linker.
     ``drops_unreached``: with ``own_sections``: functions that no kernel reaches are left out.
-    ``stack_guard``, ``access_checks``: as in :class:`orias.options.Options`.
+    ``stack_guard``: as in :class:`orias.options.Options`.
+    ``access_checks``: accesses to memory are checked (:mod:`orias.lower.memory.access_checks`); False where the target has no checks.
     ``preserve_relocs``: addresses of shared and constant variables are from relocations, which the writer resolves and keeps.
     """
 
