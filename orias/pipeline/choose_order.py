@@ -9,18 +9,8 @@ from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func, Inst
-from orias.schedule.list import (
-    Order,
-    PieceOrders,
-    Plan,
-    Reach,
-    most_live_words,
-    order_of,
-    plans,
-    put_in_order,
-    wider_plans,
-    word_limit,
-)
+from orias.schedule.piece_orders import PieceOrders, Reach
+from orias.schedule.plans import Order, Plan, most_live_words, order_of, plans, put_in_order, wider_plans, word_limit
 from orias.schedule.scheduling import pre_ra
 from orias.target import features
 from orias.target.register_steps import step_of

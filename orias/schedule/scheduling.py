@@ -7,7 +7,9 @@ from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
 from orias.schedule.joined_words import expand_joined
 from orias.schedule.late_arrivals import arrive_late
-from orias.schedule.list import PieceOrders, Plan, Reach, schedule_physical, schedule_virtual
+from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.piece_orders import PieceOrders, Reach
+from orias.schedule.plans import Plan
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
@@ -23,7 +25,7 @@ def pre_ra(
 ) -> Reach:  # fmt: skip
     """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``.
 
-    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.  `known` and `pieces`: see
+    `plan`: one of :func:`orias.schedule.plans.plans`; by default the first.  `known` and `pieces`: see
     :func:`orias.schedule.list.schedule_virtual`.  Returns the limits on live words that give the same order.
     """
     if options.opt_level > 0 and not options.serial:

@@ -75,7 +75,7 @@ FACTS = {
     "schedule/deps.py:_LONGEST_FIXED": "beyond every fixed latency of the tables",
     "schedule/hazard_check.py:_HORIZON": "beyond every fixed latency of the tables",
     "schedule/list.py:_FMA": "the number of a pipe",
-    "schedule/list.py:_TRIED": "bounds the time of a search",
+    "schedule/piece_orders.py:_TRIED": "bounds the time of a search",
     "schedule/reuse.py:REACH": "how long the reuse cache is known to hold a value",
     "schedule/board_choice.py:SCOREBOARDS": "scoreboards of the hardware",
     "schedule/board_choice.py:ASYNC_SCOREBOARD": "the one that LDGDEPBAR is waited for on",

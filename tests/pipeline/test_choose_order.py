@@ -13,7 +13,7 @@ from orias.perf.measure import costs
 from orias.perf.resident_blocks import occupancy
 from orias.perf.trace import record
 from orias.schedule.arrivals import Arrivals
-from orias.schedule.list import most_live_words, plans
+from orias.schedule.plans import most_live_words, plans
 from orias.sim.core.image import load
 from orias.target.register_steps import STEPS, most_words, step_that_holds, step_words
 

@@ -12,7 +12,8 @@ from orias.options import Options
 from orias.ori.ir import Func, Inst
 from orias.ori.text import dump, parse
 from orias.ori.verify import verify
-from orias.schedule.list import _pressure, schedule_physical, schedule_virtual
+from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.plans import block_pressure
 from orias.schedule.scheduling import post_ra
 from tests.effort import lines_executed
 from tests.schedule.test_scoreboard import random_function
@@ -250,7 +251,7 @@ def test_pressure_stays_within_reason() -> None:
     schedule_virtual(fn)
     assert verify(fn) == []
     lv = liveness(fn)
-    assert _pressure(fn, fn.blocks[0], lv) <= 30
+    assert block_pressure(fn, fn.blocks[0], lv) <= 30
     live = 0
     top = 0
     for i in reversed(fn.blocks[0].insts):

@@ -9,7 +9,8 @@ from orias.ori.text import dump, parse
 from orias.perf.kernel_steps import kernels
 from orias.pipeline.choose_order import schedule_by_model
 from orias.pipeline.functions import _finish
-from orias.schedule.list import Plan, schedule_physical, wider_plans
+from orias.schedule.list import schedule_physical
+from orias.schedule.plans import Plan, wider_plans
 
 PRINTS = """.version 8.0
 .target sm_90

@@ -3,7 +3,9 @@
 from orias.ori.clone import clone
 from orias.ori.ir import Func
 from orias.ori.text import dump, parse
-from orias.schedule.list import Order, PieceOrders, Plan, Reach, order_of, plans, put_in_order, schedule_virtual
+from orias.schedule.list import schedule_virtual
+from orias.schedule.piece_orders import PieceOrders, Reach
+from orias.schedule.plans import Order, Plan, order_of, plans, put_in_order
 from tests.schedule.test_look_ahead import loading
 
 

@@ -3,7 +3,8 @@
 from orias.analysis.liveness import liveness
 from orias.ori.text import parse
 from orias.schedule.deps import build, virtual_reads, virtual_writes
-from orias.schedule.list import _pressure, schedule_virtual
+from orias.schedule.list import schedule_virtual
+from orias.schedule.plans import block_pressure
 from orias.schedule.sink import Piece, eager_order, few_registers, most_live
 from orias.timing.latency import latency
 
@@ -20,9 +21,9 @@ def test_loads_sink_to_their_products() -> None:
         f"{loads}{products}  STG.E.128 -, RZ, URZ, 0x0, {last}\n  EXIT\n"
     )
     fn = parse(text)
-    before = _pressure(fn, fn.blocks[0], liveness(fn))
+    before = block_pressure(fn, fn.blocks[0], liveness(fn))
     schedule_virtual(fn)
-    after = _pressure(fn, fn.blocks[0], liveness(fn))
+    after = block_pressure(fn, fn.blocks[0], liveness(fn))
     assert before >= 52
     assert after <= 28
 
@@ -99,7 +100,7 @@ def test_nothing_is_hoisted_over_the_peak() -> None:
         last = f"v{600 + n}"
     fn = parse(f"{text}  STG.E -, RZ, URZ, 0x0, {last}\n  EXIT\n")
     schedule_virtual(fn)
-    assert _pressure(fn, fn.blocks[0], liveness(fn)) <= 68
+    assert block_pressure(fn, fn.blocks[0], liveness(fn)) <= 68
 
 
 def test_loads_far_in_front_of_many_chains() -> None:

@@ -7,7 +7,8 @@ from orias.ori.text import parse
 from orias.pipeline.choose_order import schedule_by_model
 from orias.pipeline.estimated_time import EstimatedTime
 from orias.pipeline.functions import _finish
-from orias.schedule.list import Plan, plans, schedule_virtual
+from orias.schedule.list import schedule_virtual
+from orias.schedule.plans import Plan, plans
 from tests.schedule.test_order_reach import one_by_one
 
 

@@ -1,0 +1,338 @@
+"""Orders of a piece before allocation: by latency, within a limit on live registers, each found once."""
+
+from typing import Final, final
+
+from orias.isa.op import F_PSEUDO
+from orias.isa.operand import K_P, K_R
+from orias.ori.ir import Func, Inst
+from orias.schedule.arrivals import Arrivals
+from orias.schedule.deps import Graph
+from orias.schedule.piece_body import Body, Node, SharedFacts
+from orias.schedule.pieces import first_cycles, insert_ready, leads_to_loads, record_arrivals
+from orias.timing.latency import Latency
+
+_TRIED: Final = 3
+"""Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
+
+
+@final
+class Reach:
+    """The limits on live words that give the same order of a function: from ``least`` on, less than ``above``.
+
+    ``cycles``: what each block of the function takes in that order, as far as the scheduler knows.
+    """
+
+    __slots__ = ("above", "cycles", "least")
+
+    def __init__(self) -> None:
+        self.least: int = 0
+        self.above: int = 1 << 30
+        self.cycles: list[int] = []
+
+    def holds(self, limit: int) -> bool:
+        """True if a limit gives the order for which this was found."""
+        return self.least <= limit < self.above
+
+    def narrow(self, other: "Reach") -> None:
+        """Keep the limits that give another order too."""
+        self.least = max(self.least, other.least)
+        self.above = min(self.above, other.above)
+
+
+@final
+class _Virtual:
+    """The scheduler of one piece before allocation, which also limits register pressure.
+
+    The registers of the piece have numbers from 0 up here; ``read`` and ``written`` name them as the function does.
+    """
+
+    __slots__ = (
+        "fn",
+        "graph",
+        "height",
+        "intervals",
+        "kept",
+        "lat",
+        "leads",
+        "left",
+        "limit",
+        "live_p",
+        "live_r",
+        "need",
+        "nodes",
+        "pipes",
+        "placed",
+        "predicates",
+        "present",
+        "read",
+        "reads",
+        "start_left",
+        "start_live_p",
+        "start_need",
+        "unread",
+        "users",
+        "words",
+        "writes",
+        "written",
+    )
+
+    def __init__(self, body: Body, lat: Latency, facts: SharedFacts) -> None:
+        fn = body.fn
+        graph = body.graph
+        insts = graph.insts
+        self.fn: Final[Func] = fn
+        self.lat: Final[Latency] = lat
+        self.graph: Final[Graph] = graph
+        self.nodes: Final[list[Node]] = body.nodes
+        self.read: Final[list[list[int]]] = [[s for s, _ in node.reads] for node in self.nodes]
+        self.written: Final[list[list[int]]] = [node.writes for node in self.nodes]
+        numbers: dict[int, int] = {}
+        for node in self.nodes:
+            for s, _ in node.reads:
+                numbers.setdefault(s, len(numbers))
+            for d in node.writes:
+                numbers.setdefault(d, len(numbers))
+        self.reads: Final[list[list[tuple[int, int]]]] = [[(numbers[s], n) for s, n in x.reads] for x in self.nodes]
+        """(register, number of times it is read) of each instruction."""
+        self.writes: Final[list[list[int]]] = [[numbers[d] for d in node.writes] for node in self.nodes]
+        self.words: Final[list[int]] = [fn.vwidth[v] if fn.vkind[v] == K_R else 0 for v in numbers]
+        """Words of each R register; 0 for other files."""
+        self.predicates: Final[list[int]] = [1 if fn.vkind[v] == K_P else 0 for v in numbers]
+        """1 for each predicate, else 0."""
+        self.kept: Final[list[bool]] = [body.needed_after >> v & 1 != 0 for v in numbers]
+        """Whether each register is live after the piece."""
+        self.users: Final[list[list[int]]] = [body.users.get(v, []) for v in numbers]
+        """Readers of each register in the piece."""
+        self.start_left: Final[list[int]] = [0] * len(numbers)
+        """Number of reads of each register in the piece."""
+        live = list(self.kept)
+        now = facts.words.count(body.needed_after)
+        predicates = facts.predicates.count(body.needed_after)
+        self.start_need: Final[list[int]] = [0] * len(insts)
+        """Words of R registers live before each instruction in the order as given."""
+        for k in range(len(insts) - 1, -1, -1):
+            for d in self.writes[k]:
+                if live[d]:
+                    live[d] = False
+                    now -= self.words[d]
+                    predicates -= self.predicates[d]
+            for s, count in self.reads[k]:
+                self.start_left[s] += count
+                if not live[s]:
+                    live[s] = True
+                    now += self.words[s]
+                    predicates += self.predicates[s]
+            self.start_need[k] = now
+        self.start_live_p: Final[int] = predicates
+        self.height: Final[list[int]] = graph.heights()
+        self.leads: Final[bytearray] = leads_to_loads(graph)[0]
+        self.intervals: Final[list[int]] = [0 if i.op.flags & F_PSEUDO else lat.interval(i.op) for i in insts]
+        pipes: dict[str, int] = {"": 0}
+        self.pipes: Final[list[int]] = [
+            0 if i.op.flags & F_PSEUDO else pipes.setdefault(lat.pipe_key(i.op), len(pipes)) for i in insts
+        ]
+        """The number of the pipe of each instruction; 0: it takes none."""
+        self.limit: int = 0
+        self.left: list[int] = []
+        """Number of reads of each register that are not placed yet."""
+        self.live_p: int = 0
+        self.present: bytearray = bytearray()
+        """1 for the registers that placed instructions have defined."""
+        self.unread: list[int] = []
+        """For each register the index in ``users`` of its last reader that is not placed yet; the last of all if there is none here."""
+        self.need: list[int] = []
+        """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
+        self.placed: bytearray = bytearray()
+
+    def _restart(self, limit: int) -> None:
+        """Nothing is placed; `limit`: live words."""
+        self.limit = limit
+        self.left = list(self.start_left)
+        self.live_p = self.start_live_p
+        self.present = bytearray(len(self.words))
+        self.unread = [len(users) - 1 for users in self.users]
+        self.need = list(self.start_need)
+        self.placed = bytearray(len(self.nodes))
+
+    def _change(self, k: int, counts: list[int]) -> int:
+        """Change of the live registers if an instruction is placed, of which `counts` has the words."""
+        left, kept = self.left, self.kept
+        change = 0
+        for d in self.writes[k]:
+            if not self.present[d] and (left[d] or kept[d]):
+                change += counts[d]
+        for s, count in self.reads[k]:
+            if left[s] == count and not kept[s]:
+                change -= counts[s]
+        return change
+
+    def _place(self, k: int, first: int) -> None:
+        """Place an instruction; `first` is the first unplaced one in the present order."""
+        self.live_p += self._change(k, self.predicates)
+        left, kept, present, placed, need = self.left, self.kept, self.present, self.placed, self.need
+        placed[k] = 1
+        for d in self.writes[k]:
+            words = self.words[d]
+            if k > first and words and not present[d] and (self.start_left[d] or kept[d]):
+                for i in range(first, k):
+                    need[i] += words
+        for s, count in self.reads[k]:
+            left[s] -= count
+            users = self.users[s]
+            at = self.unread[s]
+            if users[at] != k or kept[s]:
+                continue
+            while at >= 0 and placed[users[at]]:
+                at -= 1
+            self.unread[s] = at
+            words = self.words[s]
+            if k > first and words:
+                for i in range(users[at] + 1 if at >= 0 else first, k):
+                    need[i] -= words
+        for d in self.writes[k]:
+            present[d] = 1
+
+    def _fits(self, k: int, first: int, reach: Reach) -> bool:
+        """True if an instruction may be placed now: registers suffice for its results up to its present position."""
+        if not self.nodes[k].gains:
+            return True
+        more = self._change(k, self.predicates)
+        if more > 0 and self.live_p + more > self.fn.knobs.sched_predicate_limit:
+            return False
+        more = self._change(k, self.words)
+        if more <= 0 or k == first:
+            return True
+        words = max(self.need[first:k]) + more
+        if words <= self.limit:
+            reach.least = max(reach.least, words)
+            return True
+        reach.above = min(reach.above, words)
+        return False
+
+    def _choose(self, best: int, at: int, starts: list[int], ready: list[int], near: int, reach: Reach) -> int:
+        """The next instruction: the best that fits, but what leads to a load and can issue by `near` before others that need registers.
+
+        `best` can issue at cycle `at`, and is the best of all; `starts`: when the ready instructions can, as far as they are asked for.
+        """
+        height, leads, first = self.height, self.leads, ready[0]
+        rank = (at, -height[best], best)
+        if not self._fits(best, first, reach):
+            for rank in sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])[1:]:
+                if self._fits(rank[2], first, reach):
+                    break
+            else:
+                # Nothing fits: the present order is known to stay within its registers.
+                return first
+        best = rank[2]
+        if leads[best] or not self.nodes[best].gains_words:
+            return best
+        others: list[tuple[int, int, int]] = []
+        for i in range(len(starts)):
+            k = ready[i]
+            if leads[k] and starts[i] <= near:
+                other = (starts[i], -height[k], k)
+                if other > rank:
+                    others.append(other)
+        others.sort()
+        for _, _, k in others[:_TRIED]:
+            if self._fits(k, first, reach):
+                return k
+        return best
+
+    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
+
+        The next instruction is the best that fits, but what leads to a load and can issue soon comes before others that need
+        registers.
+        """
+        self._restart(limit)
+        graph = self.graph
+        height, pipes = self.height, self.pipes
+        n = len(graph.insts)
+        waiting = list(graph.preds)
+        ready = [k for k in range(n) if waiting[k] == 0]
+        earliest = first_cycles(arrivals, self.read, self.written)
+        at_cycle = [0] * n
+        pipe_free = [0] * (max(pipes, default=0) + 1)
+        out: list[int] = []
+        window, ahead = self.fn.knobs.sched_ready_window, self.fn.knobs.sched_move_up_limit
+        held = self.fn.knobs.sched_held_cycles
+        now = 0
+        while ready:
+            first = ready[0]
+            farthest = first + ahead
+            best, best_at, best_height = -1, 1 << 60, 0
+            starts: list[int] = []
+            for k in ready[:window]:
+                if k > farthest:
+                    break
+                at = earliest[k]
+                free = pipe_free[pipes[k]]
+                if free > at:
+                    at = free
+                if now > at:
+                    at = now
+                starts.append(at)
+                if at < best_at or (at == best_at and height[k] > best_height):
+                    best, best_at, best_height = k, at, height[k]
+            best = self._choose(best, best_at, starts, ready, now + held, reach)
+            ready.remove(best)
+            pipe = pipes[best]
+            now = max(now, earliest[best], pipe_free[pipe])
+            at_cycle[best] = now
+            out.append(best)
+            self._place(best, first)
+            if pipe:
+                pipe_free[pipe] = now + self.intervals[best]
+            for s, cycles in graph.succs[best].items():
+                if now + cycles > earliest[s]:
+                    earliest[s] = now + cycles
+                waiting[s] -= 1
+                if waiting[s] == 0:
+                    insert_ready(ready, s)
+            now += 1
+        record_arrivals(arrivals, self.lat, graph, out, at_cycle, now, self.read, self.written)
+        return out, now
+
+
+@final
+class _Found:
+    """An order of a piece: what was under way when it began and when it had ended, and the limits on live words that give it."""
+
+    __slots__ = ("after", "before", "cycles", "order", "reach")
+
+    def __init__(
+        self, before: dict[int, int], after: dict[int, int], reach: Reach, order: list[int], cycles: int
+    ) -> None:
+        self.cycles: Final[int] = cycles
+        self.before: Final[dict[int, int]] = before
+        self.after: Final[dict[int, int]] = after
+        self.reach: Final[Reach] = reach
+        self.order: Final[list[int]] = order
+
+
+@final
+class PieceOrders:
+    """A piece of a block before allocation, from instruction ``first`` on, and the orders that it had so far."""
+
+    __slots__ = ("_found", "_scheduler", "first", "insts")
+
+    def __init__(self, first: int, body: Body, lat: Latency, facts: SharedFacts) -> None:
+        self.first: Final[int] = first
+        self.insts: Final[list[Inst]] = body.graph.insts
+        self._scheduler: Final[_Virtual] = _Virtual(body, lat, facts)
+        self._found: Final[list[_Found]] = []
+
+    def order(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """The order under a limit on live words, as indices into ``insts``, and its cycles; `reach` is narrowed to the limits that give the same."""
+        found = next((x for x in self._found if x.reach.holds(limit) and x.before == arrivals.now), None)
+        if found is None:
+            before = arrivals.now
+            own = Reach()
+            order, cycles = self._scheduler.run(limit, arrivals, own)
+            found = _Found(before, arrivals.now, own, order, cycles)
+            self._found.append(found)
+        else:
+            arrivals.now = found.after
+        reach.narrow(found.reach)
+        return found.order, found.cycles
