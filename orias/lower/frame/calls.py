@@ -96,12 +96,12 @@ def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
     o = i.ops[0]
     kernel = ctx.module.kernel
     if o.kind == O_FUNC and o.func is not None:
-        callee: Function = ctx.module.definition(o.func)
+        callee: Function = ctx.module.functions.definition(o.func)
         if callee.body is None:
             slot = ctx.module.need_extern(callee, i.line)
             kernel.edges.append((ctx.fn.name, callee.name))
             address = K_NONE if slot < 0 else ctx.b.copy(const(4, slot), 2)
-            return callee.name, ctx.module.extern_call, address
+            return callee.name, ctx.options.extern_call, address
         name = ctx.module.copy_name(callee)
         if callee is not o.func and ctx.options.relocatable:
             kernel.edges.append((ctx.fn.name, o.func.name))
@@ -111,6 +111,6 @@ def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
     if ctx.options.own_sections:
         ctx.module.program.indirect_calls.append((ctx.fn.name, prototype(callee_of(i))))
     address = ctx.src(o, "b64")
-    if ctx.module.pointer:
+    if ctx.module.functions.numbers:
         address = ctx.b.r("LDC.64", const(2, 0), ctx.lo(address), width=2)
     return None, "abi", address

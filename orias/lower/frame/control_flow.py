@@ -42,7 +42,7 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
     labels = branch_targets(table.label)
     ctx.begin_guarded()
     index = ctx.src(i.ops[0], "u32")
-    if ctx.options.own_sections and not ctx.module.has_tables:
+    if ctx.options.own_sections and not ctx.options.has_tables:
         _branch_chain(ctx, index, labels)
         if not ctx.leave_guarded():
             ctx.state.dead = True

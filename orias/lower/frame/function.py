@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from orias.diag import Unsupported
 from orias.isa.operand import INV, K_NONE, NOT_PT, PT, Opnd, imm, r
 from orias.lower.frame import params, stack
+from orias.lower.frame.addresses import open_shared_window
 from orias.lower.frame.context import Ctx, FuncState, type_words
 from orias.lower.frame.data_layout import align_up, var_align
 from orias.lower.frame.function_summary import branch_targets
@@ -38,7 +39,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
         ctx.ssa.names = {}
     ctx.ssa_declare(f.regs)
     state.blocks = [None] * len(f.labels)
-    facts = module.facts(f)
+    facts = module.functions.facts(f)
     if kind != "entry":
         params.refuse_huge(*f.params, *f.rets)
     params.refuse_huge(*[v for v in f.variables if v.space == "param"])
@@ -55,7 +56,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     ctx.b.loc = f.line
     if facts.alloca:
         stack.begin(ctx)
-    module.start_function(ctx, f)
+    open_shared_window(ctx, f)
     if kind != "entry":
         _receive(ctx, f, in_memory, kind)
     for v in f.variables:

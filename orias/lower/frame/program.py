@@ -2,7 +2,8 @@
 
 from typing import final
 
-from orias.cubin.model import BankSlot, CallEdge, ExternFunction, Param, Reloc, Variable
+from orias.cubin.model import GLOBAL, WEAK, BankSlot, CallEdge, ExternFunction, Param, Reloc, Variable
+from orias.lower.frame.data_layout import prototype
 from orias.ori.ir import ConstantPool, Func
 from orias.ptx.ast import Function, Loc
 from orias.target.profile import Target
@@ -68,6 +69,21 @@ class LowerOptions:
     def names_globals(self) -> bool:
         """True if code has the addresses of global variables from relocations, not from the table in bank 4."""
         return self.own_sections or self.extensible
+
+    @property
+    def has_tables(self) -> bool:
+        """True if branches may read tables of a constant bank 2 of the function or kernel."""
+        return not self.debug and (self.relocatable or not self.own_sections)
+
+    @property
+    def names_externs(self) -> bool:
+        """True if calls of undefined functions name the symbol instead of reading its address from bank 4."""
+        return self.own_sections or self.extensible
+
+    @property
+    def extern_call(self) -> str:
+        """The kind (:class:`CallInfo`) of calls of undefined functions."""
+        return "abi" if self.own_sections else "extern" if self.extensible else "syscall"
 
 
 @final
@@ -165,3 +181,13 @@ class Program:
         """(caller, prototype text) of each indirect call."""
         self.address_uses: list[CallEdge] = []
         """(function, function whose address it takes)."""
+
+    def declare_extern(self, name: str, weak: bool) -> None:
+        """Record a function that code calls or data points to and that nothing here defines."""
+        if all(e.name != name for e in self.externs):
+            self.externs.append(ExternFunction(name, WEAK if weak else GLOBAL))
+
+    def take_address(self, f: Function) -> None:
+        """Record that code or data has the address of a function; of kernels there is no record."""
+        if not f.entry and all(name != f.name for name, _ in self.address_taken):
+            self.address_taken.append((f.name, prototype(f)))

@@ -114,7 +114,7 @@ def _call(ctx: "Ctx", i: Instr, c: ClusterCopy) -> None:
     if address != K_NONE:
         src.append(address)
     call = ctx.b.emit("call", [], src)
-    kind = ctx.module.extern_call
+    kind = ctx.options.extern_call
     ctx.fn.calls[call.uid] = CallInfo(
         name, kind, abi.SCRATCH_R, abi.SCRATCH_P, abi.SCRATCH_UR, abi.SCRATCH_UP, abi.SCRATCH_B
     )

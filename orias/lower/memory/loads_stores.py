@@ -26,6 +26,14 @@ from orias.isa.operand import (
     word,
 )
 from orias.lower.frame import params
+from orias.lower.frame.addresses import (
+    const_offset,
+    const_symbol,
+    param_bank,
+    param_offset,
+    shared_address,
+    variable_address,
+)
 from orias.lower.frame.params import SIGNED, extract_selector
 from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
@@ -118,13 +126,13 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
     elif var.space == "reg":
         base = _base(ctx, o, narrow or space == "shared::cluster")
     elif var.space == "shared" and narrow:
-        base, offset = ctx.module.shared_address(ctx, var, offset)
+        base, offset = shared_address(ctx, var, offset)
     elif narrow:
-        base = ctx.module.address(ctx, var, 0, 1)
+        base = variable_address(ctx, var, 0, 1)
     elif space == "shared::cluster":
-        base, offset = ctx.module.address(ctx, var, offset, 1), 0
+        base, offset = variable_address(ctx, var, offset, 1), 0
     else:
-        base = ctx.module.address(ctx, var, 0, 2)
+        base = variable_address(ctx, var, 0, 2)
         if var.space != "global" and space == "":
             base = to_generic(ctx, base, var.space)
     if space == "shared::cluster":
@@ -169,7 +177,7 @@ def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
             return ctx.b.r("iadd64", value, const(0, t.word("local_window")), width=2)
         if t.has_word("parameter_window"):
             return ctx.b.r("iadd64", value, const(0, t.word("parameter_window")), width=2)
-        window = ctx.b.r("iadd64", const(0, t.word("bank_window")), imm64(ctx.module.param_bank()), width=2)
+        window = ctx.b.r("iadd64", const(0, t.word("bank_window")), imm64(param_bank(ctx)), width=2)
         return ctx.b.r("iadd64", value, window, width=2)
     return value
 
@@ -256,9 +264,9 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         index = RZ
         if where.var is not None and where.var.space == "const":
             if ctx.options.names_places:
-                index = ctx.module.const_symbol(ctx, where.var, 0)
+                index = const_symbol(ctx, where.var, 0)
             else:
-                base = ctx.module.const_offset(ctx, where.var)
+                base = const_offset(ctx, where.var)
         _load_bank(ctx, dst, where, type_, 3, base, index)
         return
     count = len(elements(dst))
@@ -428,9 +436,9 @@ def _load_param(ctx: "Ctx", dst: Operand, where: Operand, type_: str) -> None:
     var = where.var
     state = ctx.state
     if state.kind == "entry" and (var is None or var.space == "reg" or var in ctx.module.kernel.ptx.params):
-        base = ctx.module.param_bank()
+        base = param_bank(ctx)
         if var is not None and var.space != "reg":
-            base += ctx.module.param_offset(var)
+            base += param_offset(ctx, var)
         _load_bank(ctx, dst, where, type_, 0, base)
         return
     if var is not None and var in state.param_words:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from orias.cubin.elf_values import CONSTANT_SIZE
 from orias.isa.operand import K_NONE, K_P, NEG, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane
+from orias.lower.frame.addresses import param_bank
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.loads_stores import gather, to_generic
 from orias.ptx.ast import O_FUNC, O_REG, O_SREG, O_VEC, TYPE_BITS, Instr, Operand
@@ -114,7 +115,7 @@ def _from_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
         if t.has_word("parameter_window"):
             return ctx.b.r("iadd64", value, const(0, t.word("parameter_window")) | NEG, width=2)
         base = ctx.b.r("iadd64", value, const(0, t.word("bank_window")) | NEG, width=2)
-        return ctx.b.r("iadd64", base, imm64(-ctx.module.param_bank()), width=2)
+        return ctx.b.r("iadd64", base, imm64(-param_bank(ctx)), width=2)
     return value
 
 
@@ -165,8 +166,8 @@ def _in_parameters(ctx: "Ctx", i: Instr, value: Opnd) -> Opnd:
     if not kernel.ptx.entry:
         raise ctx.unsupported(f"'{i.sig.text}' in a function")
     bank = const(0, t.word("bank_window"))
-    first = b.r("iadd64", bank, imm64(ctx.module.param_bank()), width=2)
-    end = b.r("iadd64", bank, imm64(ctx.module.param_bank() + kernel.param_bytes), width=2)
+    first = b.r("iadd64", bank, imm64(param_bank(ctx)), width=2)
+    end = b.r("iadd64", bank, imm64(param_bank(ctx) + kernel.param_bytes), width=2)
     inside = b.pred("isetp64.GE.U64", value, first, PT)
     return b.pred("isetp64.LT.U64", value, end, inside)
 

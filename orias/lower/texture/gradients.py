@@ -99,7 +99,7 @@ def lower_syscall(ctx: "Ctx", i: Instr) -> None:
         src.append(address)
     results = [r(n) for n in range(abi.ARG_FIRST, _RESULT + 4)]
     call = ctx.b.emit("call", list(results), src)
-    kind = ctx.module.extern_call
+    kind = ctx.options.extern_call
     ctx.fn.calls[call.uid] = CallInfo(
         name, kind, abi.SCRATCH_R, abi.SCRATCH_P, abi.SCRATCH_UR, abi.SCRATCH_UP, abi.SCRATCH_B
     )

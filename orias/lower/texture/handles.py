@@ -24,6 +24,7 @@ from orias.isa.operand import (
     kind_of,
     vreg,
 )
+from orias.lower.frame.addresses import reference_handle, reference_slot, reference_symbol, variable_address
 from orias.lower.frame.registers import base_register
 from orias.ori.ir import OP_COPY
 from orias.ptx.ast import O_ADDR, O_REG, Instr, Operand, Var
@@ -42,17 +43,17 @@ def handle_of(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, Opnd]:
     if o.kind == O_ADDR and o.var is not None and o.var.type in ("texref", "surfref"):
         if ctx.options.relocatable:
             if not ctx.target.has(features.UNIFORM_HANDLES):
-                return K_NONE, ctx.module.reference_symbol(ctx, o.var)
-            return ctx.module.reference_handle(ctx, o.var), K_NONE
-        return K_NONE, imm(ctx.module.reference_slot(ctx, o.var))
+                return K_NONE, reference_symbol(ctx, o.var)
+            return reference_handle(ctx, o.var), K_NONE
+        return K_NONE, imm(reference_slot(ctx, o.var))
     if o.kind == O_ADDR and o.var is not None and o.var.type == "samplerref":
-        return ctx.lo(ctx.module.address(ctx, o.var, 0, 2)), K_NONE
+        return ctx.lo(variable_address(ctx, o.var, 0, 2)), K_NONE
     if o.kind != O_ADDR or o.var is None or o.var.space != "reg" or o.value:
         raise ctx.unsupported(f"'{i.sig.text}' with this kind of reference")
     value = ctx.src(base_register(o), "b64")
     named = ctx.state.reference_values.get(vreg(value))
     if named is not None and not ctx.target.has(features.UNIFORM_HANDLES):
-        return K_NONE, ctx.module.reference_symbol(ctx, named)
+        return K_NONE, reference_symbol(ctx, named)
     slot = ctx.state.param_values.get(vreg(value))
     low = ctx.lo(value)
     return (low if is_reg(low) else ctx.b.copy(low)), K_NONE if slot is None else imm(slot // 4)
@@ -86,7 +87,7 @@ def handle_value(ctx: "Ctx", i: Instr, o: Operand) -> Opnd:
         return ctx.src(base_register(o), "b64")
     if o.var is None or o.var.type not in descriptors.HANDLE_KINDS:
         raise ctx.unsupported(f"'{i.sig.text}' with this kind of reference")
-    return ctx.module.address(ctx, o.var, 0, 2)
+    return variable_address(ctx, o.var, 0, 2)
 
 
 def with_handle(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orias.cubin.elf_values import DRIVER_SIZES
 from orias.isa.fetch import SCATTERED_LIMIT, dimensions, scattered
 from orias.isa.operand import ABS, INV, K_NONE, K_P, K_R, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm_value, is_reg, word
+from orias.lower.frame.addresses import reference_handle, reference_slot
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.mma import narrowed
 from orias.lower.memory.loads_stores import elements
@@ -168,14 +169,14 @@ def _take_sampler(ctx: "Ctx", i: Instr, f: _Fetch, o: Operand) -> None:
     texture = reference_of(ctx, i.ops[1])
     if ctx.options.relocatable and (named is not None or f.handle == K_NONE):
         if f.handle == K_NONE and texture is not None:
-            f.handle, f.slot = ctx.module.reference_handle(ctx, texture), K_NONE
-        upper = ctx.module.reference_handle(ctx, named) if named is not None else ctx.lo(ctx.src(o, "b64"))
+            f.handle, f.slot = reference_handle(ctx, texture), K_NONE
+        upper = reference_handle(ctx, named) if named is not None else ctx.lo(ctx.src(o, "b64"))
         _pair_up(ctx, f, _register(ctx, upper), named is None)
         return
     if old and named is not None and f.handle == K_NONE and texture is not None:
-        f.slot = imm(ctx.module.reference_slot(ctx, texture, named))
+        f.slot = imm(reference_slot(ctx, texture, named))
         return
-    upper = const(0, 4 * ctx.module.reference_slot(ctx, named)) if named is not None else ctx.lo(ctx.src(o, "b64"))
+    upper = const(0, 4 * reference_slot(ctx, named)) if named is not None else ctx.lo(ctx.src(o, "b64"))
     if not old and named is not None:
         f.sampler = upper
         return

@@ -1,0 +1,300 @@
+"""Where the variables of a module lie: constant bank 3, shared memory, the table of addresses in bank 4, and their bytes."""
+
+from typing import Final, final
+
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, Variable
+from orias.cubin.variable_layout import by_alignment, shared_with_debug
+from orias.diag import Unsupported
+from orias.lower.frame import data_layout
+from orias.lower.frame.function_graph import FunctionGraph
+from orias.lower.frame.program import Kernel, Program
+from orias.ptx.ast import Function, Module, SymInit, Var
+
+_LARGEST_DATA: Final = 1 << 28
+"""Bytes of initial values that a module may have: a short text can ask for any number (a limit of Orias)."""
+
+
+@final
+class ModuleData:
+    """The variables of a module.  Raises Unsupported if they are larger than the target or Orias allows."""
+
+    __slots__ = (
+        "_ast",
+        "_bank4",
+        "_common_shared",
+        "_common_size",
+        "_dynamic_start",
+        "_functions",
+        "_program",
+        "_symbols",
+        "_variables",
+        "const_offsets",
+        "shared",
+        "used",
+    )
+
+    def __init__(self, module: Module, variables: list[Var], program: Program, functions: FunctionGraph) -> None:
+        options = program.options
+        self._ast: Final[Module] = module
+        self._variables: Final[list[Var]] = variables
+        self._program: Final[Program] = program
+        self._functions: Final[FunctionGraph] = functions
+        self._bank4: Final[dict[str, int]] = {}
+        self._common_shared: Final[dict[Var, int]] = {}
+        self._common_size: int = 0
+        self._dynamic_start: int = 0
+        """Where dynamic shared memory begins in all kernels, if functions with sections of their own use it."""
+        self._symbols: Final[dict[Var, str]] = _local_symbols(module)
+        if options.debug and not options.relocatable:
+            self._symbols.update(_debug_symbols(module))
+        self.used: Final[set[Var]] = set()
+        """Variables that code or the data of others names."""
+        self.const_offsets: Final[dict[Var, int]] = {}
+        """Byte offsets in constant bank 3; empty where a linker places them."""
+        self.shared: dict[Var, int] = {}
+        """Byte offsets of the current kernel's shared variables."""
+        for v in variables:
+            if v.type not in data_layout.REFERENCES and data_layout.var_align(v) > _LARGEST_DATA:
+                # The file is padded to the alignment of a section, also of one without bytes.
+                raise Unsupported(f"Variable '{v.name}' has an alignment of more than {_LARGEST_DATA} bytes", v.line)
+        if not options.relocatable:
+            self._layout_const()
+            if options.own_sections:
+                self._layout_common_shared()
+
+    def symbol(self, v: Var) -> str:
+        """The symbol of a variable, which for one declared in a function is another than its name."""
+        return self._symbols.get(v, v.name)
+
+    def slot(self, symbol: str) -> int:
+        """Byte offset in bank 4 of the slot that holds the symbol's address; the first use allots it."""
+        offset = self._bank4.get(symbol)
+        if offset is None:
+            offset = 8 * len(self._bank4)
+            self._bank4[symbol] = offset
+            self._program.bank4.append(BankSlot(offset, symbol))
+        return offset
+
+    # --- constant and global variables --------------------------------------------------------------------------
+
+    def _layout_const(self) -> None:
+        top = 0
+        constants = [v for v in self._variables if v.space == "const"]
+        # Visible and weak variables come first, in the order in which the cubin writer creates them.
+        created = sorted(constants, key=lambda v: data_layout.BINDING[v.linkage] == LOCAL)
+        if self._program.options.own_sections:
+            created = [created[n] for n in by_alignment([(data_layout.var_align(v), v.size) for v in created])]
+        for v in created:
+            top = data_layout.align_up(top, data_layout.var_align(v))
+            self.const_offsets[v] = top
+            top += v.size
+        self._program.const_size = top
+        limit = self._program.target.number("constant_limit")
+        if top > limit:
+            raise Unsupported(f"File uses too much global constant data ({hex(top)} bytes, {hex(limit)} max)")
+
+    def put_variables(self) -> None:
+        """Give the program its variables, with their bytes, once all code is lowered."""
+        options, program = self._program.options, self._program
+        self._use_what_data_names()
+        self._put_references()
+        written = 0
+        for v in self._variables:
+            if v.type in data_layout.REFERENCES:
+                continue
+            if v.space not in ("global", "const", "shared"):
+                continue
+            if v.space == "shared" and not options.relocatable and v not in self._common_shared:
+                continue
+            if v.space == "shared" and v.function is not None and v.function.entry and v.linkage != "extern":
+                continue
+            if v not in self.used and v.linkage == "extern" and options.linked:
+                # ptxas enters it, and nvlink refuses to link where nothing defines it, used or not.
+                continue
+            out = data_layout.cubin_variable(v, v.space, self.symbol(v))
+            # A whole program defines what nothing else can; ptxas does so with a warning.
+            out.extern = out.extern and options.linked
+            if v.init is not None or v.space == "const" or out.unified is not None:
+                # Other variables take no bytes of the file.
+                written += v.size + data_layout.var_align(v)
+                if written > _LARGEST_DATA:
+                    raise Unsupported(
+                        f"Variables with initial values of more than {_LARGEST_DATA} bytes in a module", v.line
+                    )
+            out.data, out.relocs = data_layout.initial_data(
+                v,
+                program.target,
+                None if options.relocatable else self.const_offsets,
+                options.own_sections,
+                self._functions.numbers,
+                self._symbols,
+            )
+            if v.space == "const":
+                out.offset = self.const_offsets.get(v, -1)
+            elif v.space == "shared":
+                out.offset = self._common_shared.get(v, -1)
+            program.variables.append(out)
+
+    def _use_what_data_names(self) -> None:
+        """Initial values name variables and functions."""
+        # What a linker reads names the functions of its initial values, whether or not code reads it.
+        left = ("extern",) if self._program.options.linked else ("", "extern")
+        kept = [v for v in self._variables if v.space in ("global", "const") and v.linkage not in left]
+        todo = [v for v in self._variables if v in self.used] + kept
+        while todo:
+            v = todo.pop()
+            for _, value in v.init or []:
+                if not isinstance(value, SymInit):
+                    continue
+                if isinstance(value.target, Function):
+                    target = self._functions.definition(value.target)
+                    if target.body is None:
+                        self._program.declare_extern(target.name, target.linkage == "weak")
+                    self._program.take_address(target)
+                elif value.target not in self.used:
+                    self.used.add(value.target)
+                    todo.append(value.target)
+
+    def _put_references(self) -> None:
+        """Texture, surface and sampler references, used ones first: all are symbols that the driver finds by name."""
+        every = [v for v in self._variables if v.type in data_layout.REFERENCES]
+        for v in sorted(every, key=lambda v: v not in self.used):
+            binding = WEAK if v.linkage == "weak" else GLOBAL
+            if v in self.used or v.linkage != "extern":
+                self._program.variables.append(Variable(v.name, v.type, 0, 1, binding))
+        for v in reversed(every):
+            if v.type == "samplerref":
+                self._program.samplers.append((v.name, v.fields or {}))
+
+    # --- shared variables ---------------------------------------------------------------------------------------
+
+    def _layout_common_shared(self) -> None:
+        """Place shared variables of functions with sections of their own: before the kernel's, at equal offsets in all."""
+        functions = [f for f in self._ast.functions if f.body is not None]
+        entries = [f for f in functions if f.entry]
+        used = self._functions.shared_variables(*[f for f in functions if not f.entry])
+        # Debug information names dynamic shared memory, whatever uses it.
+        named = self._functions.shared_variables(*entries) | used if self._program.options.debug else used
+        top = 0
+        dynamic = [v for v in self._variables if v in named and v.size == 0]
+        for v in self._in_shared_order([v for v in self._variables if v in used and v.size]):
+            top = data_layout.align_up(top, data_layout.var_align(v))
+            self._common_shared[v] = top
+            top += v.size
+        self._common_size = top
+        if not dynamic:
+            return
+        # One address for all kernels that use it: after the static variables of each.
+        for f in entries:
+            if self._uses_dynamic(f):
+                mine = self._functions.facts(f).shared
+                own = [v for v in [*f.variables, *self._ast.variables] if v in mine and v not in self._common_shared]
+                at = self._common_size
+                for v in self._in_shared_order(own):
+                    at = data_layout.align_up(at, data_layout.var_align(v)) + v.size
+                top = max(top, at)
+        self._dynamic_start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
+        self._common_shared.update(dict.fromkeys(dynamic, self._dynamic_start))
+
+    def _in_shared_order(self, variables: list[Var]) -> list[Var]:
+        """The order of shared variables in memory: as declared, but sorted with -g."""
+        if not self._program.options.debug:
+            return variables
+        return [variables[n] for n in shared_with_debug([(data_layout.var_align(v), v.size) for v in variables])]
+
+    def _uses_dynamic(self, f: Function) -> bool:
+        """Whether a kernel, or a function that it may call, uses dynamic shared memory."""
+        return any(v.size == 0 for v in self._functions.shared_variables(f, *self._functions.reach(f)))
+
+    def share_common(self) -> None:
+        """For a function with a section of its own: it has the shared variables of all such functions."""
+        self.shared = dict(self._common_shared)
+
+    def list_shared(self, kernel: Kernel) -> None:
+        """For a kernel whose shared variables a linker places: those that it declares itself."""
+        f = kernel.ptx
+        own = [v for v in f.variables if v in self._functions.facts(f).shared and v.linkage != "extern"]
+        kernel.shared = [data_layout.cubin_variable(v, "shared", self.symbol(v)) for v in own]
+        kernel.shared_size = sum(v.size for v in own)
+        kernel.shared_align = max((data_layout.var_align(v) for v in own), default=1)
+
+    def layout_shared(self, kernel: Kernel, reached: list[Function]) -> None:
+        """Place the shared variables of a kernel and of the functions that are copied after it."""
+        f = kernel.ptx
+        used = self._functions.shared_variables(f, *reached)
+        self.shared = {}
+        top = 0
+        if self._common_shared:
+            top = self._common_size
+            self.shared = dict(self._common_shared)
+            kernel.shared_align = max(data_layout.var_align(v) for v in self._common_shared)
+            used -= self._common_shared.keys()
+        local = [v for g in [f, *reached] for v in g.variables if v in used]
+        module = [v for v in self._ast.variables if v in used]
+        for v in self._in_shared_order([*local, *module]):
+            if v.size:
+                top = data_layout.align_up(top, data_layout.var_align(v))
+                self.shared[v] = top
+                top += v.size
+        dynamic: list[Var] = []
+        for v in [*local, *module]:
+            kernel.shared_align = max(kernel.shared_align, data_layout.var_align(v))
+            if v.size == 0:
+                dynamic.append(v)
+            else:
+                kernel.shared.append(self._placed(v, self.shared[v]))
+        uses_dynamic = self._uses_dynamic(f)
+        if self._dynamic_start and uses_dynamic:
+            top = self._dynamic_start
+        kernel.shared_size = top
+        if uses_dynamic:
+            kernel.shared_dynamic = [self._placed(v, self._dynamic_start) for v in self._common_shared if v.size == 0]
+        if dynamic:
+            start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
+            for v in dynamic:
+                self.shared[v] = start
+                kernel.shared_dynamic.append(self._placed(v, start))
+
+    def _placed(self, v: Var, offset: int) -> Variable:
+        """A shared variable at a byte offset."""
+        out = data_layout.cubin_variable(v, "shared", self.symbol(v))
+        out.offset = offset
+        return out
+
+
+def module_variables(module: Module) -> list[Var]:
+    """The variables of a module that are in memory of their own, those of its functions after the others."""
+    out = list(module.variables)
+    for f in module.functions:
+        out.extend(v for v in f.variables if v.space in ("global", "const", "shared"))
+    return out
+
+
+def _local_symbols(module: Module) -> dict[Var, str]:
+    """Symbols of variables declared in functions: ptxas's ``$__name__N``, with the line of the declaration.
+
+    Two functions, and two blocks of one function, may declare variables of the same name.
+    """
+    out: dict[Var, str] = {}
+    count: dict[str, int] = {}
+    for f in module.functions:
+        for v in f.variables:
+            if v.space in ("global", "const", "shared") and v.linkage == "" and v.type not in data_layout.REFERENCES:
+                symbol = f"$__{v.name}__{v.line}"
+                again = count.get(symbol, 0)
+                count[symbol] = again + 1
+                out[v] = f"{symbol}${again}" if again else symbol
+    return out
+
+
+def _debug_symbols(module: Module) -> dict[Var, str]:
+    """Symbols of shared variables that functions of a whole program declare, with -g: the name; of a second one ``name.1``."""
+    out: dict[Var, str] = {}
+    count: dict[str, int] = {v.name: 1 for v in module.variables}
+    for f in module.functions:
+        for v in f.variables:
+            if v.space == "shared" and v.linkage == "":
+                again = count.get(v.name, 0)
+                count[v.name] = again + 1
+                out[v] = f"{v.name}.{again}" if again else v.name
+    return out
