@@ -260,15 +260,18 @@ class _Checker:
     def _issue(self, n: int, node: _Node, state: _State) -> None:
         inst = node.inst
         guarded = inst.guard != PT
-        if node.order:
-            # A later operation of an in-order unit proves the earlier ones finished.
-            mask = 0
-            if node.write != NO_BARRIER:
-                mask |= 1 << node.write
-            if mask:
-                for e in state.pending:
-                    if self.nodes[e >> 1].order == node.order:
-                        state.pending[e] |= mask
+        if inst.op.queue and not guarded:
+            # A later operation of an in-order unit proves the earlier ones finished; one that has read its sources proves that
+            # those before it in its queue have read theirs.
+            done = 0 if node.write == NO_BARRIER else 1 << node.write
+            read = done if node.read == NO_BARRIER else done | 1 << node.read
+            for e in state.pending if read else ():
+                p = self.nodes[e >> 1]
+                if e & 1:
+                    if p.inst.op.queue == inst.op.queue:
+                        state.pending[e] |= read
+                elif node.order and p.order == node.order:
+                    state.pending[e] |= done
         for w in node.access.writes:
             unit = w >> 8
             if not guarded:

@@ -42,7 +42,7 @@ from orias.isa.op import (
     Op,
     op,
 )
-from orias.isa.operand import K_SB, kind_of, payload
+from orias.isa.operand import K_SB, PT, kind_of, payload
 from orias.ori.ir import ACQUIRES, Block, Func, Inst
 from orias.schedule.board_choice import ASYNC_SCOREBOARD, SCOREBOARDS, Again, Chooser
 from orias.schedule.control_rows import WAITS_FOR_ACQUIRES, WAITS_FOR_LOADS, Event, Row
@@ -77,6 +77,14 @@ It is also the result of accesses without one, for which an acquire waits."""
 _CONSTANTS: Final = UR_BASE + 255
 """The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _NOT_BETWEEN: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
+_ONE_PIPE: Final = "fp64"
+"""The unit all of whose operations stand for each other."""
+_IN_ORDER: Final = {
+    "I2F": "I2F", "LDG": "LDG", "LDGSTS": "LDGSTS", "LDS": "LDS", "LDSM": "LDS", "MUFU": "MUFU", "SHFL": "SHFL", "STG": "STG", "STL": "STL",
+    "STS": "STS", "TEX": "TEX",
+}  # fmt: skip
+"""Kinds of operations that stand for each other where a unit works in order: those for which ptxas relies on it
+(``docs/facts/scheduling.md``, "Scoreboards")."""
 _VECTOR: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, UNIFORM))
 """Pipes whose operations clear the yield bit at a stall of 3 and more, and of 2 where the warp has had a long turn."""
 _TURN: Final = 10
@@ -93,10 +101,43 @@ _Pending = dict[int, int]
 
 
 @final
+class _Proofs:
+    """What is known of earlier events when an event of the same block has been waited for: units work in order."""
+
+    __slots__ = ("_proved", "_proving", "_set")
+
+    def __init__(self) -> None:
+        self._proved: Final[dict[int, int]] = {}
+        self._proving: int = 0
+        """The events of the block that prove others, as a bit mask."""
+        self._set: int = 0
+        """The events of the block up to here."""
+
+    def add(self, event: int, proved: int) -> None:
+        """An event of the next instruction (-1: none) and the earlier ones that it proves."""
+        if event >= 0 and proved:
+            self._proved[event] = proved
+            self._proving |= 1 << event
+
+    def issued(self, event: int) -> None:
+        """An event (-1: none) is pending from here on."""
+        if event >= 0:
+            self._set |= 1 << event
+
+    def of(self, events: int) -> int:
+        """The events that some events prove; not those that the block has set anew after these."""
+        found = events & self._proving
+        out = 0
+        for n in members(found) if found else ():
+            out |= self._proved[n] & ~(self._set >> n << n)
+        return out
+
+
+@final
 class _Assigner:
     __slots__ = (
         "acquired", "async_used", "awaited", "blocks", "boards", "clears", "events", "fn", "index", "lat", "loaded", "needed", "numbered",
-        "pairs", "rows",
+        "pairs", "queued_reads", "results_in_order", "rows",
     )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
@@ -114,6 +155,10 @@ class _Assigner:
         """Set of the results of memory accesses."""
         self.acquired: int = 0
         """Those of them that may be of an acquire operation."""
+        self.queued_reads: dict[str, int] = {}
+        """The set of the readings of sources, by kind of operation (:func:`_kind`); for those with a queue, which reads in order."""
+        self.results_in_order: dict[str, int] = {}
+        """The set of the results, by kind of operation; for those whose unit finishes in order."""
         self.pairs: int = 0
         """Set of the arrivals of results whose next event is the reading of the sources of the same instruction."""
         self.needed: int = 0
@@ -180,6 +225,9 @@ class _Assigner:
                     row.write = self._event(inst.op, True)
                     found = [_FENCED << 1] if alone else [w >> 8 << 1 for w in row.access.writes if w >> 8 < B_BASE]
                     self.events[row.write].units = found
+                    kind = _kind(inst.op)
+                    if kind and inst.op.order:
+                        self.results_in_order[kind] = self.results_in_order.get(kind, 0) | 1 << row.write
                     if inst.op.flags & F_AWAITED:
                         found.append(_ORDER << 1)
                         self.awaited |= 1 << row.write
@@ -195,6 +243,9 @@ class _Assigner:
                         row.late_units.append(_FENCED)
                     if row.late_units or base == "UTMACMDFLUSH":
                         row.read = self._event(inst.op, False)
+                        kind = _kind(inst.op)
+                        if kind and inst.op.queue:
+                            self.queued_reads[kind] = self.queued_reads.get(kind, 0) | 1 << row.read
                         self.events[row.read].units = [u << 1 | 1 for u in row.late_units]
                         if row.late_units and row.write >= 0:
                             self.pairs |= 1 << row.write
@@ -261,6 +312,7 @@ class _Assigner:
         open_ = 0
         for mask in pending.values():
             open_ |= mask
+        proofs = _Proofs()
         for row in self.rows[block]:
             wanted = 0
             if pending:
@@ -277,7 +329,8 @@ class _Assigner:
                         # The rest of the result is older, but arrives before this part of it.
                         wanted &= ~self.awaited
             if wanted:
-                cleared = self._wait(row, wanted, numbered) & open_
+                cleared = self._wait(row, wanted & ~proofs.of(wanted), numbered) & open_
+                cleared |= proofs.of(cleared) & open_
                 open_ ^= cleared
                 # Whichever are fewer: all units, or those of the events.
                 touched = list(pending)
@@ -291,6 +344,8 @@ class _Assigner:
                             pending[u] = left
                         else:
                             del pending[u]
+            if row.write >= 0 or row.read >= 0:
+                self._prove(row, proofs, open_)
             if row.write >= 0 and not events[row.write].async_group:
                 bit = 1 << row.write
                 open_ |= bit
@@ -304,6 +359,20 @@ class _Assigner:
                 open_ |= bit
                 for u in events[row.read].units:
                     pending[u] = pending.get(u, 0) | bit
+
+    def _prove(self, row: Row, proofs: "_Proofs", pending: int) -> None:
+        """Note what the events of an instruction prove about those that are pending when it issues.
+
+        One without a guard: others may not be there.
+        """
+        inst = row.inst
+        if inst.guard == PT:
+            kind = _kind(inst.op)
+            read = pending & self.queued_reads.get(kind, 0)
+            proofs.add(row.write, read | pending & self.results_in_order.get(kind, 0))
+            proofs.add(row.read, read)
+        proofs.issued(row.write)
+        proofs.issued(row.read)
 
     def _wait(self, row: Row, wanted: int, numbered: bool) -> int:
         """Record a wait; returns the events it clears."""
@@ -423,6 +492,11 @@ class _Assigner:
                     out.append(nop)
                     fill -= part
             b.insts = out
+
+
+def _kind(op: Op) -> str:
+    """The kind of operations that stand for each other to which an operation belongs; empty if there is none."""
+    return _ONE_PIPE if op.order == _ONE_PIPE else _IN_ORDER.get(op.base, "")
 
 
 def _stays(pipe: int, stall: int, turn: int) -> bool:
