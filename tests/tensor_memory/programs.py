@@ -170,14 +170,14 @@ def transfers() -> list[Program]:
                 continue
             for packed in (False, True):
                 out += [_transfer(shape, 1 << k, per << k, columns << k, packed, store) for store in (False, True)]
-    out += [_transfer("32x32b", 4, 4, 4, False, store, behind=True) for store in (False, True)]
+    out += [_transfer("32x32b", 4, 4, 4, False, store, negative=True) for store in (False, True)]
     return [p for p in out if p is not None]
 
 
 def _transfer(
-    shape: str, repeats: int, count: int, span: int, packed: bool, store: bool, behind: bool = False
+    shape: str, repeats: int, count: int, span: int, packed: bool, store: bool, negative: bool = False
 ) -> Program | None:
-    """`behind`: a negative offset from a place that only the launch tells."""
+    """`negative`: an offset below zero from a place that only the launch tells."""
     half = span = span * (2 if packed else 1)
     if shape == "16x32bx2":
         span *= 2
@@ -188,8 +188,8 @@ def _transfer(
     at = "%mine" if shape == "32x32b" else "%mine+0x100000"
     more = f", {half}" if shape == "16x32bx2" else ""
     before = ""
-    if behind:
-        name, at = f"{name}.behind", "%past+-1"
+    if negative:
+        name, at = f"{name}.negative", "%past+-1"
         before = "    .reg .b32 %past;\n    mov.u32 %past, %ntid.y;\n    add.u32 %past, %past, %mine;\n"
     values = regs(0, count)
     if store:
