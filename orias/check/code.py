@@ -73,8 +73,10 @@ class Node:
         self.late: int = 0
         """Units that the instruction reads late, as a bit set."""
         if self.needs & NEEDS_READ:
-            # The compiler waits for SYNCS.CCTL too; ptxas overwrites its uniform address a cycle later, on every target.
-            uniform = d.op.flags & F_LATE_UNIFORM != 0 and "CCTL" not in d.op.mods
+            # The compiler waits for these too; ptxas overwrites the uniform address a cycle later: of SYNCS.CCTL on every target, of
+            # SYNCS.PHASECHK on sm_100 to 110 (docs/facts/scheduling.md).
+            early = "CCTL" in d.op.mods or (100 <= facts.sm < 120 and "PHASECHK" in d.op.mods)
+            uniform = d.op.flags & F_LATE_UNIFORM != 0 and not early
             for u, slot in self.touch.reads:
                 late = u < UR_BASE or (uniform and u < P_BASE)
                 if late and slot != SLOT_GUARD:

@@ -9,9 +9,8 @@ from orias.cubin.section_builder import OutSection, OutSymbol
 from orias.cubin.unified import VARIABLE_ENTRIES, VARIABLES
 from orias.cubin.variable_layout import creation_order, place_by_alignment, place_in_order
 from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
-from orias.target.driver import TENSOR_PARTITION
+from orias.target.driver import TENSOR_PARTITION, TENSOR_RECORD
 
-TENSOR_PARTITION_SIZE: Final = 32
 _VARIABLE_ALIGN: Final = 16
 """Alignment of the variable in the reserved part of shared memory."""
 
@@ -80,7 +79,7 @@ def reserved_variables(w: Work) -> list[tuple[str, int, int]]:
     if facts.reserved_variable:
         out.append((facts.reserved_variable, _VARIABLE_ALIGN, facts.reserved_size - facts.reserved_offset))
     if any(k.tensor_allocation for k in w.m.kernels):
-        out.append((TENSOR_PARTITION, 1, TENSOR_PARTITION_SIZE))
+        out.append((TENSOR_PARTITION, 1, TENSOR_RECORD[TENSOR_PARTITION][0]))
     return out
 
 

@@ -264,6 +264,12 @@ def set_attribute(d: Driver, host: int, number: int, value: int) -> None:
     calls_module.set_attribute(d, kernel(d, host), number, value)
 
 
+@call("cudaKernelSetAttributeForDevice", needs="runtime")
+def set_kernel_attribute(d: Driver, host: int, number: int, value: int, device: int) -> None:
+    """The same for a device, of which there is one."""
+    set_attribute(d, host, number, value)
+
+
 @call("cudaFuncSetCacheConfig", "cudaFuncSetSharedMemConfig", needs="runtime")
 def preference(d: Driver, host: int, value: int) -> None:
     """Preferences have no effect."""

@@ -17,6 +17,8 @@ from orias.isa.operand import (
     Opnd,
     has_modifiers,
     imm,
+    imm64,
+    imm_signed,
     imm_value,
     in_file,
     is_imm,
@@ -66,8 +68,8 @@ def _rewrite(fn: Func, values: Values, inst: Inst, copies: dict[Opnd, Opnd], out
     rest = inst.src[1:]
     if rest and is_imm(rest[0]):
         offset += imm_value(rest.pop(0))
-    offset &= 0xFFFFFFFF
-    inst.src = [shared, imm(offset), *rest] if offset else [shared, *rest]
+    signed = imm_signed(imm(offset))
+    inst.src = [shared, imm64(signed), *rest] if signed else [shared, *rest]
     return True
 
 

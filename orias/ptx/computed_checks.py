@@ -127,8 +127,10 @@ def _place_of_tensor(name: str, mods: dict[str, str]) -> int:
 def _plain_errors(name: str, ops: list[Operand], at: int) -> list[str]:
     """Error messages on the address without coordinates and on the barrier; ``at``: the place of the tensor."""
     plain = 1 - at
-    if "prefetch" not in name and len(ops) > plain and ops[plain].kind == O_ADDR and ops[plain].elems:
-        return [f"Arguments mismatch for instruction '{name}'"]
+    if "prefetch" not in name:
+        without = [ops[plain]] + (ops[2:3] if at == 1 else []) if len(ops) > plain else []
+        if any(op.kind == O_ADDR and op.elems for op in without):
+            return [f"Arguments mismatch for instruction '{name}'"]
     barrier = ops[2].var if at == 1 and len(ops) > 2 and ops[2].kind in (O_ADDR, O_SYM) else None
     if barrier is not None and barrier.space not in ("reg", "shared"):
         return [f"State space mismatch between instruction and address in instruction '{name}'"]

@@ -233,8 +233,13 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
             _vector_size(op, int(sig.mods["vec"][1:]), use)
         return all(e.kind != O_REG or e.var is None or register_fits(e.var.type, type_, wider) for e in op.elems)
     if op.kind == O_REG and op.var is not None:
+        total = name.startswith("suld") and op.key.endswith("+")
+        if total:
+            use.needs_result()
         if name.startswith("suld") and "vec" in sig.mods:
             _vector_size(op, int(sig.mods["vec"][1:]), use)
+        if total:
+            return True
         return register_fits(op.var.type, type_, True)
     if name.startswith("suld"):
         if op.kind == O_SINK:

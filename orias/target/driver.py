@@ -32,3 +32,12 @@ COPIES: Final = PREFIX + "cp_async_bulk_"
 """Prefix of the functions that copy from global memory to shared memory of the cluster."""
 TENSOR_PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
 """Symbol of the record of allocated tensor memory, in reserved shared memory."""
+TENSOR_RECORD: Final[dict[str, tuple[int, int, int]]] = {
+    TENSOR_PARTITION: (32, 8, 16),
+    "__nv_reservedSMEM_allocation_phase": (1, -1, -1),
+    "__nv_reservedSMEM_allocation_mask": (4, -1, -1),
+    "__nv_reservedSMEM_tmem_allocation_pipeline_mbarrier": (8, 0, -1),
+    "__nv_reservedSMEM_tmem_allocation_pipeline_mbarrier_parity": (4, -1, 0),
+}
+"""Parts of that record, as ptxas up to 13.0 (the first) and ptxas 13.4 name them: size, and the offsets of the barrier object and of the
+parity with which pairs of blocks wait for it, -1 if it is not in this part."""

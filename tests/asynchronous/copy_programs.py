@@ -269,14 +269,19 @@ def tiles() -> list[Program]:
             )  # fmt: skip
     for bits, name in enumerate(("none", "32B", "64B", "128B")):
         width = 4 << bits if bits else 8
-        code = f"cp.async.bulk.tensor.2d{LOAD}.mbarrier::complete_tx::bytes [smem], [%tm, {{0, 1}}], [mb];"
-        out.append(
-            Program(
-                f"tensor swizzle {name}", issued(code, 4 * width * 8) + copy_out(width * 8),
-                lambda s, b=bits, w=width: swizzle(tile_of(s.reshape(-1, 32), (0, 1), (w, 8), (1, 1)), b),
-                map_=lambda a, w=width, n=name: tensormap("u32", a, (32, 64), (128,), (w, 8), swizzle=n),
-            )
-        )  # fmt: skip
+        for start in (0, 128, 640):  # the last two begin within the pattern
+
+            def want(s: Words, b: int = bits, w: int = width, start: int = start) -> Words:
+                before = np.zeros(start // 4, np.uint32)
+                return swizzle(np.append(before, tile_of(s.reshape(-1, 32), (0, 1), (w, 8), (1, 1))), b)[start // 4 :]
+
+            code = f"cp.async.bulk.tensor.2d{LOAD}.mbarrier::complete_tx::bytes [smem+{start}], [%tm, {{0, 1}}], [mb];"
+            out.append(
+                Program(
+                    f"tensor swizzle {name} at {start}", issued(code, 4 * width * 8) + copy_out(width * 8, start), want,
+                    map_=lambda a, w=width, n=name: tensormap("u32", a, (32, 64), (128,), (w, 8), swizzle=n),
+                )
+            )  # fmt: skip
     hint = f"createpolicy.fractional.L2::evict_last.b64 %rd4; cp.async.bulk.tensor.2d{LOAD}.mbarrier::complete_tx::bytes.L2::cache_hint [smem], [%tm, {{4, 2}}], [mb], %rd4;"
     small: dict[str, Any] = {"map_": lambda a: tensormap("u32", a, dims_of(2), strides_of(2), (8, 4))}
     prefetch = "cp.async.bulk.prefetch.tensor.2d.L2.global [%tm, {0, 0}]; cp.async.bulk.prefetch.tensor.2d.L2.global.L2::cache_hint [%tm, {0, 0}], %rd4; prefetch.tensormap [%tm];\n"

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orias.analysis.access import B_BASE, SLOT_GUARD, UR_BASE
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD
 from orias.check.code import CALLS, CALLS_AWAY, RETURNS, Node, connect
 from orias.check.cubin import SectionCode
 from orias.check.hazard_flow import HORIZON, REUSE_REACH
@@ -182,7 +182,7 @@ class Walker:
         alive = p.touch.write_set & (1 << B_BASE) - 1 if p.fixed else 0
         words = dict(p.touch.writes)
         reading = self.facts.source_cycles(p.d.op) if p.fixed and p.known else 1
-        sources = {u for u, s in p.touch.reads if u < UR_BASE and s != SLOT_GUARD} if reading > 1 else set()
+        sources = {u for u, s in p.touch.reads if u < P_BASE and s != SLOT_GUARD} if reading > 1 else set()
         if not alive and not sources:
             return ""
         best: dict[tuple[int, Calls, int, bool], int] = {}
@@ -206,7 +206,7 @@ class Walker:
                 for u, _ in n.touch.writes:
                     if left >> u & 1 and t < self.facts.waw(p.d.op, n.d, u):
                         return f"{self._name(p.index)}, {self._name(i)}: second write after {t}"
-                    if u in sources and t < reading and self.facts.arrives_early(n.d):
+                    if u in sources and t < self.facts.war(p.d.op, n.d):
                         return f"{self._name(p.index)}, {self._name(i)}: a source is replaced after {t}"
             if not n.guarded():
                 left &= ~n.touch.write_set

@@ -55,11 +55,31 @@ def test_an_operation_of_a_warpgroup_starts_some_cycles_after_the_arrival() -> N
 
 
 def test_the_uniform_address_of_an_invalidation_is_read_at_once() -> None:
-    """As ptxas has it, on every target; the uniform address of the wait is read late."""
-    for arch in ("sm_90", "sm_120"):
+    """As ptxas has it, on every target; the uniform address of the wait is read late but for sm_100 to 110, its register everywhere."""
+    wait = "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R4 | B------ R- W0 - S02"
+    for arch in ("sm_90", "sm_100a", "sm_103a", "sm_110a", "sm_120"):
         assert not found("SYNCS.CCTL.IV [UR7] | B------ R- W0 - S02", "UMOV UR7, 0x5", arch=arch)
-        late = found("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R4 | B------ R- W0 - S02", "UMOV UR7, 0x5", arch=arch)
-        assert [x[0] for x in late] == ["war"]
+        assert [x[0] for x in found(wait, "UMOV UR7, 0x5", arch=arch)] == ["war"] * (arch in ("sm_90", "sm_120"))
+        assert [x[0] for x in found(wait, "MOV R4, R5", arch=arch)] == ["war"]
+
+
+def test_a_later_operation_of_a_queue_has_read_after_the_earlier_ones() -> None:
+    """As ptxas has it: a wait for the second covers the sources of the first, one for another queue does not."""
+    product = "UTCHMMA gdesc[UR6], gdesc[UR20], tmem[UR16], tmem[UR22], idesc[UR23], !UPT | B------ R{} W- - S02"
+    move, waiting = "UMOV UR21, 0x5", "UMOV UR21, 0x5 | B-1---- R- W- - S01"
+    bar = "UTCBAR [UR30], URZ | B------ R1 W- - S02"
+    store, load = "STTM.x4 tmem[UR5], R4 | B------ R- W- - S02", "LDTM.x4 R20, tmem[UR4] | B------ R- W1 - S02"
+    next_ = "UGETNEXTWORKID.BROADCAST [UR4], [UR5] | B------ R- W- - S06"
+    poll = "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR42], R5 | B------ R- W1 - S02"
+    for arch in ("sm_100a", "sm_103a"):
+        first = product.format("-")
+        assert [x[0] for x in found(first, bar, move, arch=arch)] == ["war"]
+        assert not found(first, bar, waiting, arch=arch)
+        assert not found(store, load, "MOV R4, 0x5 | B-1---- R- W- - S01", arch=arch)
+        assert [x[0] for x in found(store, load, "MOV R4, 0x5", arch=arch)] == ["war"]
+        assert [x[0] for x in found(first, load, waiting, arch=arch)] == ["war"]
+        assert not found(next_, poll, "UMOV UR4, 0x5 | B-1---- R- W- - S01", arch=arch)
+        assert [x[0] for x in found(next_, poll, "UMOV UR4, 0x5", arch=arch)] == ["war"]
 
 
 def test_a_single_register_as_both_values_of_a_pair() -> None:

@@ -13,7 +13,11 @@ import pytest
 import orias
 from orias import sim
 from orias.ptx.parser import parse
+from orias.sim.core.banked_memory import Banked
+from orias.sim.matrix.tensor_memory import reserve
 from orias.sim.ptx import PtxImage
+from orias.sim.sass.exec_async import fresh
+from orias.target.driver import TENSOR_RECORD
 from tests.sim.build import assemble
 
 Arr = npt.NDArray[Any]
@@ -878,3 +882,17 @@ def test_copy_from_shared_memory(run: Run, shape: str, pieces: int, quarters: tu
     run(_COPY.replace("128x256b", shape), 1, 128, [_place(rows, 4096, _plain(128)), out])
     expected = np.concatenate([rows[32 * q : 32 * q + 32] for q in quarters])
     np.testing.assert_array_equal(out[:, : 16 * pieces], expected)
+
+
+def test_parts_of_the_record_of_allocations() -> None:
+    """ptxas 13.4 has five variables where ptxas 13.0 has one; the even block of a pair goes first."""
+    shared = Banked(2, 64, 0, "shared", 0xA5)
+    places = dict(zip(TENSOR_RECORD, (None, 0, 16, 24, 32), strict=True))
+    for name, place in places.items():
+        if place is not None:
+            reserve(shared, 2, name, place)
+    for block in range(2):
+        data = shared.data[64 * block : 64 * block + 64]
+        assert data[0] == 0 and not data[16:20].any() and data[32:36].view(np.uint32)[0] == 1 - block
+        assert int(data[24:32].view(np.uint64)[0]) == int(fresh(1))
+        assert (data[1:16] == 0xA5).all() and (data[36:] == 0xA5).all()

@@ -170,10 +170,14 @@ def transfers() -> list[Program]:
                 continue
             for packed in (False, True):
                 out += [_transfer(shape, 1 << k, per << k, columns << k, packed, store) for store in (False, True)]
+    out += [_transfer("32x32b", 4, 4, 4, False, store, negative=True) for store in (False, True)]
     return [p for p in out if p is not None]
 
 
-def _transfer(shape: str, repeats: int, count: int, span: int, packed: bool, store: bool) -> Program | None:
+def _transfer(
+    shape: str, repeats: int, count: int, span: int, packed: bool, store: bool, negative: bool = False
+) -> Program | None:
+    """`negative`: an offset below zero from a place that only the launch tells."""
     half = span = span * (2 if packed else 1)
     if shape == "16x32bx2":
         span *= 2
@@ -183,6 +187,10 @@ def _transfer(shape: str, repeats: int, count: int, span: int, packed: bool, sto
     name = f"{'st' if store else 'ld'}.{shape}.x{repeats}{'.16b' if packed else ''}"
     at = "%mine" if shape == "32x32b" else "%mine+0x100000"
     more = f", {half}" if shape == "16x32bx2" else ""
+    before = ""
+    if negative:
+        name, at = f"{name}.negative", "%past+-1"
+        before = "    .reg .b32 %past;\n    mov.u32 %past, %ntid.y;\n    add.u32 %past, %past, %mine;\n"
     values = regs(0, count)
     if store:
         tail = ".unpack::16b" if packed else ""
@@ -201,7 +209,7 @@ def _transfer(shape: str, repeats: int, count: int, span: int, packed: bool, sto
             + row("out", count)
             + words("st", count)
         )
-    text = kernel("fill words out", allocate(total) + fill(total) + move + free(total))
+    text = kernel("fill words out", allocate(total) + fill(total) + before + move + free(total))
     rng = np.random.default_rng(count * 3 + store)
     memory = rng.integers(0, 1 << 32, (128, total), dtype=np.uint32)
     data = rng.integers(0, 1 << 32, (128, count), dtype=np.uint32)

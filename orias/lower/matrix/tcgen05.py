@@ -21,6 +21,8 @@ from orias.isa.operand import (
     URZ,
     Opnd,
     imm,
+    imm64,
+    imm_signed,
     is_reg,
     is_zero_reg,
     kind_of,
@@ -89,8 +91,9 @@ def whole_address(ctx: "Ctx", o: Operand) -> Opnd:
 
 
 def _place(at: Opnd, offset: int) -> list[Opnd]:
-    """The operands of ``tmem[UR+offset]``."""
-    return [at, imm(offset)] if offset & 0xFFFFFFFF else [at]
+    """The operands of ``tmem[UR+offset]``; the field of the offset has a sign."""
+    signed = imm_signed(imm(offset))
+    return [at, imm64(signed)] if signed else [at]
 
 
 def _accesses(ctx: "Ctx", i: Instr, o: Operand, half: list[Operand]) -> list[tuple[str, list[Opnd]]]:

@@ -19,7 +19,7 @@ from orias.sim.matrix.tensor_memory import reserve
 from orias.sim.texture.descriptor import write_tables
 from orias.target import features
 from orias.target.descriptors import TABLES
-from orias.target.driver import TENSOR_PARTITION
+from orias.target.driver import TENSOR_RECORD
 from orias.target.profile import Target
 from orias.timing.needs import Facts
 
@@ -304,9 +304,10 @@ class Launch:
         shared = Banked(n, max(self.shared_bytes, 16) + SHARED_STEP, 0, "shared", unwritten)
         step = SHARED_STEP if self.options.tolerant else 1
         shared.size = -(-self.shared_bytes // step) * step
-        partition = image.reserved_place(TENSOR_PARTITION)
-        if partition is not None:
-            reserve(shared, n, partition)
+        for name in TENSOR_RECORD:
+            place = image.reserved_place(name)
+            if place is not None:
+                reserve(shared, n, name, place)
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", unwritten, lazy=True)
         registers = min(self.register_count, 255)
         if self._store is None or self._store.shape[1] != threads or self.options.on_batch is not None:

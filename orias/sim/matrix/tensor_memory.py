@@ -27,6 +27,7 @@ from orias.sim.math.ops_narrow import decode_scale
 from orias.sim.matrix.exec_mma import disturbed
 from orias.sim.matrix.shared_matrix import BITS, PADDED, SharedMatrix, elements, values
 from orias.sim.sass.exec_async import fresh, update
+from orias.target.driver import TENSOR_RECORD
 
 Arr = npt.NDArray[Any]
 
@@ -117,22 +118,20 @@ def give(m: Machine, block: int, address: int, columns: int) -> None:
     memory.allocated &= ~((1 << columns // UNIT) - 1 << (address & 0xFFFF) // UNIT)
 
 
-_PARTITION_SIZE: Final = 32
+def reserve(shared: Banked, blocks: int, name: str, place: int) -> None:
+    """Initialises a part of the record of allocations (`TENSOR_RECORD`) at `place` as ptxas's allocation code expects it.
 
-
-def reserve(shared: Banked, blocks: int, place: int) -> None:
-    """Initialises the partition at `place` as ptxas's allocation code expects it.
-
-    The code never initialises these 32 bytes: a barrier object at byte 8, where pairs of blocks wait with the parity at
-    byte 16 (the even block first, without an arrival); masks of allocated units and of first units at bytes 20 and 24;
-    and at byte 28 a flag that the permit was relinquished.
+    The code never initialises these bytes: a barrier object, where pairs of blocks wait with a parity (the even block first, without an
+    arrival); masks of allocated units and of first units; and a flag that the permit was relinquished.
     """
-    words = shared.views[4]
+    size, barrier, parity = TENSOR_RECORD[name]
     for block in range(blocks):
         at = block * shared.stride + place
-        shared.data[at : at + _PARTITION_SIZE] = 0
-        shared.views[8][at + 8 >> 3] = fresh(1)
-        words[at + 16 >> 2] = 1 - block % 2
+        shared.data[at : at + size] = 0
+        if barrier >= 0:
+            shared.views[8][at + barrier >> 3] = fresh(1)
+        if parity >= 0:
+            shared.views[4][at + parity >> 2] = 1 - block % 2
 
 
 # -- loads and stores

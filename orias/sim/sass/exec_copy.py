@@ -214,6 +214,10 @@ def bulk(s: Site) -> Exec:
     return run
 
 
+_PATTERN: Final = 1024
+"""Bytes after which the longest swizzle repeats."""
+
+
 def _swizzled(t: TensorMap, offset: Arr) -> Arr:
     """Byte offsets in shared memory after swizzling: 16-byte units, XORed with the address bits from 7 on."""
     if not t.swizzle:
@@ -365,7 +369,7 @@ class Tensor:
                 where[good] = m.arena.offsets((t.address + offset[good]).astype(U64), t.size, 1)
         except Fault as f:
             raise Fault(f.error, f.message, i) from None
-        inside = _bytes(_swizzled_elements(t, starts[0], len(offset)), t.size)
+        inside = starts[0] + _bytes(_swizzled_elements(t, self.shared, len(offset)), t.size)
         outside = _bytes(where, t.size)
         kept = np.repeat(valid, t.size)
         change = self.change
@@ -438,9 +442,14 @@ def tensor(s: Site) -> Exec:
     return run
 
 
-def _swizzled_elements(t: TensorMap, start: int, count: int) -> Arr:
-    """Offsets in shared memory of the elements of a box at `start`, a multiple of 1024 if swizzled."""
-    return start + _swizzled(t, np.arange(count, dtype=I64) * t.room)
+def _swizzled_elements(t: TensorMap, address: int, count: int) -> Arr:
+    """Offsets of the elements of a box from its start, which has an `address` in shared memory.
+
+    The bits of the address count, not those of the offset: a box that does not start at a multiple of 1024 begins within the pattern (CUDA
+    C++ Programming Guide, "The Swizzle Modes").
+    """
+    start = address & _PATTERN - 1
+    return _swizzled(t, start + np.arange(count, dtype=I64) * t.room) - start
 
 
 def _bytes(offset: Arr, size: int) -> Arr:
