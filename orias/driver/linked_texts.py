@@ -21,7 +21,9 @@ _DEFINED: Final = re.compile(rb"\.(visible|weak)\s+\." + _FUNCTION + rb"(" + _NA
 _EXTERNAL: Final = re.compile(rb"\.extern(\s+\." + _FUNCTION + rb"(" + _NAME + rb")[^;{]*;)")
 """A declaration of one, and its name."""
 _WEAK_VARIABLE: Final = re.compile(
-    rb"(?m)^([ \t]*\.(?:common|weak)\s+\.(?:global|const|shared)\b[^;={}]*?(" + _NAME + rb")\s*(?:\[[^\]]*\]\s*)*)(?:=[^;]*)?;"
+    rb"(?m)^([ \t]*\.(?:common|weak)\s+\.(?:global|const|shared)\b[^;={}]*?("
+    + _NAME
+    + rb")\s*(?:\[[^\]]*\]\s*)*)(?:=[^;]*)?;"
 )
 """A variable of which each input may have a definition: the declaration, and its name."""
 _WEAK_FUNCTION: Final = re.compile(rb"\.weak\s+\." + _FUNCTION + rb"(" + _NAME + rb")[^;{]*(?=\{)")

@@ -121,7 +121,9 @@ def test_a_common_variable_is_one(context):  # noqa: F811
     assert results(context, texts, ["a", "b"]) == [9, 9]
 
 
-@pytest.mark.parametrize(("first", "second", "result"), [(".weak", ".weak", 12), (".weak", ".visible", 13), (".visible", ".weak", 12)])
+@pytest.mark.parametrize(
+    ("first", "second", "result"), [(".weak", ".weak", 12), (".weak", ".visible", 13), (".visible", ".weak", 12)]
+)
 def test_a_function_that_both_texts_define(context, first, second, result):  # noqa: F811
     texts = [
         HEAD + defined(linkage, "f", f"add.u32 %x, %x, {i};") + entry(f"k{i}", "mov.u32 %x, 10;" + called("f"))

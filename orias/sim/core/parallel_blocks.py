@@ -155,17 +155,20 @@ def run_alone_first(launch: "Launch", count: int, seconds: float, together: Call
         if reason:
             launch.run_blocks(first, launch.block_count)
             return reason
-    _fork(launch, _bounds(launch, count, first))
+    _fork(launch, _bounds(launch, count, first), True)
     return ""
 
 
-def _fork(launch: "Launch", bounds: list[int]) -> None:
-    """Runs shares with these bounds, the first in this process."""
+def _fork(launch: "Launch", bounds: list[int], again: bool = False) -> None:
+    """Runs shares with these bounds, the first in this process.
+
+    `again`: the share of a process that the system, or what the program does where processes are forked, has ended runs here.
+    """
     parts: list[_Part] = [_Child(launch, start, stop) for start, stop in pairwise(bounds[1:])]
     try:
         with np.errstate(all="ignore"):
             launch.run_blocks(bounds[0], bounds[1])
-        _put_together(launch, parts, bounds[2:])
+        _put_together(launch, parts, bounds[1:], again)
     finally:
         for part in parts:
             part.cancel()
@@ -177,7 +180,7 @@ def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
     packed = pickle.dumps(launch, pickle.HIGHEST_PROTOCOL)
     parts: list[_Part] = [executor.submit(run_share, packed, start, stop) for start, stop in pairwise(bounds)]
     try:
-        _put_together(launch, parts, bounds[1:])
+        _put_together(launch, parts, bounds)
     finally:
         for part in parts:
             part.cancel()
@@ -191,11 +194,18 @@ def _bounds(launch: "Launch", shares: int, start: int = 0) -> list[int]:
     return [start + clusters * k // shares * ranks for k in range(shares + 1)]
 
 
-def _put_together(launch: "Launch", parts: list[_Part], ends: list[int]) -> None:
-    """Adds what shares did to the launch, in turn; `ends`: the block after each."""
+def _put_together(launch: "Launch", parts: list[_Part], bounds: list[int], again: bool = False) -> None:
+    """Adds what shares did to the launch, in turn; `bounds`: the first block of each, and the one after the last."""
     image = launch.image
-    for part, end in zip(parts, ends, strict=True):
-        share = part.result()
+    for part, (start, end) in zip(parts, pairwise(bounds), strict=True):
+        try:
+            share = part.result()
+        except BrokenProcessPool:
+            if not again:
+                raise
+            with np.errstate(all="ignore"):
+                launch.run_blocks(start, end)
+            continue
         share.changes.apply(image.arena.data)
         image.syscalls.output.append(share.output)
         launch.instructions += share.instructions
