@@ -17,7 +17,6 @@ import time
 import unittest
 from collections import Counter
 
-
 WAITS = 10
 """A test may take so many times its processor time."""
 
