@@ -31,6 +31,8 @@ _STRONG_FUNCTION: Final = re.compile(rb"\.visible\s+\." + _FUNCTION + rb"(" + _N
 _BRACE: Final = re.compile(rb"[{}]")
 _FILE: Final = re.compile(rb"(?m)^([ \t]*\.file[ \t]+)(\d+)")
 _PLACE: Final = re.compile(rb"((?:^|[;}])[ \t]*\.loc[ \t]+|\binlined_at[ \t]+)(\d+)", re.MULTILINE)
+_DEBUG: Final = re.compile(rb"(?m)^([ \t]*\.target\b[^\n]*?)[ \t]*,[ \t]*debug\b")
+"""What promises such sections."""
 _SECTION: Final = re.compile(rb"(?m)^[ \t]*\.section[ \t]+\.(debug_\w+)\s*\{[^}]*\}")
 """A section of debugging information, and its name."""
 _STRINGS: Final = b"debug_str"
@@ -60,7 +62,7 @@ def _with_lines(texts: list[bytes]) -> list[bytes]:
         def of_label(m: re.Match[bytes], i: int = i, labels: set[bytes] = labels) -> bytes:
             return m[0] + b"$%d" % i if m[0] in labels else m[0]
 
-        text = _SECTION.sub(of_section, given)
+        text = _DEBUG.sub(rb"\1", _SECTION.sub(of_section, given))
         numbers = [int(n) for _, n in _FILE.findall(text)]
         text = _FILE.sub(of_file, _PLACE.sub(of_file, text))
         out.append(_IDENTIFIER.sub(of_label, text) if labels else text)

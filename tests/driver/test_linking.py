@@ -135,7 +135,7 @@ def test_a_function_that_both_texts_define(context, first, second, result):  # n
 def test_source_lines_and_debugging_sections(context):  # noqa: F811
     """The second text's lines are of a file that the first one's number names, too."""
     texts = [
-        HEAD
+        HEAD.replace("sm_75", "sm_75, debug")
         + entry(name, f".loc 1 {i + 3} 0\n mov.u32 %x, {i};\n {INLINED} inlined_at 1 {i + 3} 0\n")
         + f'.file 1 "{name}.cu"\n.section .debug_str\n{{\n$L__info_string0:\n.b8 {97 + i},0\n}}\n'
         + ".section .debug_info\n{\n.b32 4\n.b32 .debug_abbrev\n}\n"
