@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from orias.driver import calls_launch
+from orias.driver.timeline import Timeline
 from orias.sim.core import parallel_blocks
 from tests.driver.test_driver import allocate, context, cuda, function, launch  # noqa: F401 - fixtures
 
@@ -53,6 +54,8 @@ def forks(monkeypatch):
 
     monkeypatch.setattr(parallel_blocks, "_Child", Child)
     monkeypatch.setattr(calls_launch, "_PATIENCE", 1e-9)
+    # Tests with events have asked for the time of launches, which then run in one process.
+    monkeypatch.setattr(Timeline.shared(), "modelled", False)
     return started
 
 
