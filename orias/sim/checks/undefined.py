@@ -264,13 +264,16 @@ class Undefined:
         """A call of printf: each shadow, in whose local memory the arguments are, too, prints the same."""
         start = len(calls.output)
         texts: list[list[str] | None] = []
+
+        def printed() -> list[str]:
+            calls(self.m, address, who)
+            return calls.output[start:]
+
         for s in self.shadows:
             s.part(RETURNED)
-            done = s.run(who, lambda: calls(self.m, address, who) is None)
-            texts.append(calls.output[start:] if done else None)
+            texts.append(s.run(who, printed))
             del calls.output[start:]
-        calls(self.m, address, who)
-        real = calls.output[start:]
+        real = printed()
         for text in texts:
             if text != real:
                 i = next(i for i, piece in enumerate(real) if text is None or piece != text[i])
