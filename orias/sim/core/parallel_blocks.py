@@ -110,7 +110,7 @@ class _Child:
         """Waits for the share."""
         try:
             share: Share = pickle.load(self._end)
-        except EOFError:
+        except (EOFError, pickle.UnpicklingError):
             raise BrokenProcessPool("a process of the launch ended without a result") from None
         return share
 
@@ -162,7 +162,7 @@ def run_alone_first(launch: "Launch", count: int, seconds: float, together: Call
 def _fork(launch: "Launch", bounds: list[int], again: bool = False) -> None:
     """Runs shares with these bounds, the first in this process.
 
-    `again`: the share of a process that the system, or what the program does where processes are forked, has ended runs here.
+    `again`: the share of a process that ended without a result (for lack of memory, say) runs here.
     """
     parts: list[_Part] = [_Child(launch, start, stop) for start, stop in pairwise(bounds[1:])]
     try:
@@ -266,7 +266,10 @@ class PagesBefore:
         """Numbers of pages, and their bytes."""
 
     def _group(self, number: int) -> Arr:
-        return self._known.setdefault(number, np.zeros(_GROUP, np.bool_))
+        found = self._known.get(number)
+        if found is None:
+            found = self._known[number] = np.zeros(_GROUP, np.bool_)
+        return found
 
     def note(self, offset: Arr, size: int) -> None:
         """Keeps the pages of these offsets that are not kept."""
