@@ -6,6 +6,8 @@ from ctypes import c_size_t, c_uint64, c_void_p
 import numpy as np
 import pytest
 
+from orias.cli.exec_command import settings
+from orias.cli.toolerror import ToolError
 from orias.driver import calls_launch
 from orias.driver.timeline import Timeline
 from orias.sim.core import parallel_blocks
@@ -107,3 +109,13 @@ def test_short_launches_stay(context, forks, monkeypatch):  # noqa: F811
     monkeypatch.setattr(calls_launch, "_PATIENCE", 60.0)
     assert stored(context, function(context, kernel(BODIES["words"]), b"k"), False).any()
     assert not forks
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "two"])
+def test_a_number_of_cores_that_is_none(given):
+    with pytest.raises(ToolError, match=f"--cores {given}: a number from 1 on"):
+        settings({"ORIAS_CORES": given})
+
+
+def test_the_number_of_cores_reaches_the_program():
+    assert settings({"ORIAS_CORES": "3"})["ORIAS_CORES"] == "3"
