@@ -11,7 +11,7 @@ from orias.cli.toolerror import ToolError
 from orias.cli.toolkit_command import script
 
 USAGE = """\
-usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--report] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
+usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--report] [--cores N] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
 
 Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1) is Orias's.
 --device: H100 (default), A100, RTX4090, B200 or RTX5090 (ORIAS_DEVICE).  --trace: prints driver functions that fail,
@@ -21,12 +21,18 @@ Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1
 what they found, too; --leaks reports memory that was not given back, --api-errors functions that fail; --error-exitcode N ends
 with N if there are errors.  --keep-context: an error ends its kernel, not the context, so that later kernels run
 (ORIAS_KEEP_CONTEXT).
+--cores: processes among which the blocks of long launches are divided (ORIAS_CORES); without it as many as there are processors.
 --report: at the end, launches, instructions and modelled time of each kernel (ORIAS_REPORT).
 --env prints the environment instead of running a program.
 """
 
 
-_VALUES = {"--tool": "ORIAS_TOOL", "--json": "ORIAS_TOOL_JSON", "--error-exitcode": "ORIAS_ERROR_EXITCODE"}
+_VALUES = {
+    "--tool": "ORIAS_TOOL",
+    "--json": "ORIAS_TOOL_JSON",
+    "--error-exitcode": "ORIAS_ERROR_EXITCODE",
+    "--cores": "ORIAS_CORES",
+}
 """Options with a value, and the variables that carry them."""
 _FLAGS = {
     "--exact": "ORIAS_EXACT",
@@ -102,6 +108,9 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
         raise ToolError("the tool hazards runs alone")
     if not environment.get("ORIAS_ERROR_EXITCODE", "0").isdigit():
         raise ToolError(f"--error-exitcode {environment['ORIAS_ERROR_EXITCODE']}: a number from 0 to 255")
+    cores = environment.get("ORIAS_CORES") or "1"
+    if not cores.isdigit() or not int(cores):
+        raise ToolError(f"--cores {cores}: a number from 1 on")
     try:
         place = str(folder())
     except BuildError as e:

@@ -25,6 +25,9 @@ def start(device: str, tools: str) -> None:
         given["ORIAS_DEVICE"] = device
     if tools:
         given["ORIAS_TOOL"] = tools
+    if "PYTEST_XDIST_WORKER" in given:
+        # The other cores have tests of their own.
+        given.setdefault("ORIAS_CORES", "1")
     try:
         changed = settings(given)
     except ToolError as e:

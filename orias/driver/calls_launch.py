@@ -19,6 +19,11 @@ from orias.perf.resident_blocks import occupancy
 from orias.sim.core.sim_errors import ArgumentError, SimError
 
 _STEPS = int(os.environ.get("ORIAS_MAX_STEPS", str(1 << 40)))
+_CORES = int(os.environ.get("ORIAS_CORES") or len(os.sched_getaffinity(0)))
+"""Processes among which the blocks of long launches are divided."""
+_PATIENCE = 0.1
+"""Seconds that the rest of a launch must take to be worth processes: to start one, and to take its changes over, takes
+some 10 to 30 milliseconds."""
 _KEEP_CONTEXT = bool(os.environ.get("ORIAS_KEEP_CONTEXT"))
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2
 _COOPERATIVE, _CLUSTER = 2, 4
@@ -114,7 +119,10 @@ def run(d: Driver, launch: Launch) -> None:
         with d.arena.launch():
             given = name, g, b, launch.arguments, launch.shared, _STEPS, launch.cluster
             start = image.launch if d.sanitizer is None else partial(d.sanitizer.launch, image)
-            result = start(*given, resident=resident, tolerant=not d.arena.exact, timing=timing, progress=True)
+            result = start(
+                *given, resident=resident, tolerant=not d.arena.exact, timing=timing, progress=True, cores=_CORES,
+                patience=_PATIENCE,
+            )  # fmt: skip
         d.timeline.launched(d.device, LaunchRecord(name, g, b, result.instructions, 0), time)
         _print(result.output)
     except ArgumentError as e:

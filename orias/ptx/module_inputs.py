@@ -14,10 +14,10 @@ from orias.ptx.targets import refusal
 
 HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
 _HEAD: Final = (
-    r"(?s)(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+([0-9]+)\.([0-9]+)|\.target[ \t\r\f\n]+([^\n/.]*)|"
+    r"(?s)(?:[ \t\r\f\n]++|//[^\n]*+|/\*.*?\*/)*+(?:\.version[ \t\r\f\n]+([0-9]+)\.([0-9]+)|\.target[ \t\r\f\n]+([^\n/.]*)|"
     r"\.address_size[ \t\r\f\n]+[0-9]+)"
 )
-"""A directive of the head and what precedes it; compiled for several inputs only."""
+"""A directive of the head and what precedes it, of which nothing is tried twice; compiled for several inputs only."""
 
 
 def merge(sources: list[tuple[str, str | bytes]], arch: str) -> tuple[str, str | bytes]:

@@ -6,6 +6,7 @@ from ctypes import byref, c_char_p, c_size_t, c_uint64, c_void_p
 import numpy as np
 import pytest
 
+from orias.driver.linked_texts import linked
 from tests.driver.test_driver import allocate, context, cuda, launch  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the driver library needs a C compiler")
@@ -18,6 +19,7 @@ CALL = """{
     ld.param.b32 %x, [r];
 }
 """
+INLINED = ".loc 1 9 0, function_name $L__info_string0,"
 PTX = 1
 
 
@@ -108,3 +110,38 @@ def test_a_variable_of_another_text(context):  # noqa: F811
         HEAD + ".visible .global .u32 v = 21;\n",
     ]
     assert results(context, texts, ["k"]) == [21]
+
+
+def test_a_common_variable_is_one(context):  # noqa: F811
+    common = ".common .global .align 4 .u32 v;\n"
+    texts = [
+        HEAD + common + entry("a", "mov.u32 %x, 9; st.global.u32 [v], %x;"),
+        HEAD + common + entry("b", "ld.global.u32 %x, [v];"),
+    ]
+    assert results(context, texts, ["a", "b"]) == [9, 9]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result"), [(".weak", ".weak", 12), (".weak", ".visible", 13), (".visible", ".weak", 12)]
+)
+def test_a_function_that_both_texts_define(context, first, second, result):  # noqa: F811
+    texts = [
+        HEAD + defined(linkage, "f", f"add.u32 %x, %x, {i};") + entry(f"k{i}", "mov.u32 %x, 10;" + called("f"))
+        for i, linkage in ((2, first), (3, second))
+    ]
+    assert results(context, texts, ["k2", "k3"]) == [result, result]
+
+
+def test_source_lines_and_debugging_sections(context):  # noqa: F811
+    """The second text's lines are of a file that the first one's number names, too."""
+    texts = [
+        HEAD.replace("sm_75", "sm_75, debug")
+        + entry(name, f".loc 1 {i + 3} 0\n mov.u32 %x, {i};\n {INLINED} inlined_at 1 {i + 3} 0\n")
+        + f'.file 1 "{name}.cu"\n.section .debug_str\n{{\n$L__info_string0:\n.b8 {97 + i},0\n}}\n'
+        + ".section .debug_info\n{\n.b32 4\n.b32 .debug_abbrev\n}\n"
+        for i, name in enumerate(("a", "b"))
+    ]
+    assert results(context, texts, ["a", "b"]) == [0, 1]
+    one = linked([t.encode() for t in texts])
+    assert b'.file 2 "b.cu"' in one[1] and b".loc 2 9 0, function_name $L__info_string0$1, inlined_at 2 4 0" in one[1]
+    assert all(b"debug_info" not in t and t.count(b"\n") == g.count("\n") for t, g in zip(one, texts, strict=True))

@@ -92,3 +92,43 @@ def test_use_of_what_nobody_wrote(name):
         f.lines() for f in found
     ]
     assert all(s.ptx for s in found[0].spots)
+
+
+PRINT = """.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
+.global .align 1 .b8 text[7] = {37, 117, 32, 37, 117, 10, 0};
+.visible .entry k(.param .u64 out, .param .u32 n)
+{
+  .reg .b32 %r<4>; .reg .b64 %d<4>; .reg .pred %p;
+  .local .align 8 .b8 a[16];
+  mov.u32 %r0, %tid.x; st.local.u32 [a], %r0;
+  STORE
+  PRINT
+  PRINT
+  ret;
+}
+""".replace(
+    "PRINT",
+    """mov.u64 %d0, a; cvta.local.u64 %d0, %d0; mov.u64 %d1, text; cvta.global.u64 %d1, %d1;
+  { .param .b64 x; .param .b64 y; .param .b32 z; st.param.b64 [x], %d1; st.param.b64 [y], %d0; call (z), vprintf, (x, y); }""",
+)
+
+
+@pytest.mark.parametrize(
+    ("store", "threads"),
+    [
+        ("st.local.u32 [a+4], %r0;", 0),
+        ("st.local.u32 [a+4], %r3;", 4),
+        ("", 4),
+        ("setp.ne.u32 %p, %r0, 2; @%p st.local.u32 [a+4], %r0;", 1),
+    ],
+)
+def test_what_printf_prints(store, threads):
+    image = load(orias.compile(PRINT.replace("STORE", store), arch="sm_80", keep_warp_barriers=True).data)
+    checker = Checker(image, "k", ("initcheck",))
+    result = image.launch("k", 1, 4, [np.zeros(64, np.uint32), 20], timing=checker.start)
+    assert len(result.output.splitlines()) == 8 and result.output.startswith("0 ")
+    assert [f.message.split(" depends")[0] for f in checker.findings] == ["what printf prints"] * (2 * bool(threads))
+    assert all(f.spots[0].thread == (2, 0, 0) for f in checker.findings if threads == 1)

@@ -19,9 +19,8 @@ _DROPPED = (
     ("initial value", r"^mov\.[bsuf](32|64)\s+%\w+,\s*(-?\d|0f)"),
 )
 """Class of a fault, and the instructions that it takes away."""
-_INITIAL = {"initial store": r"\[[^\]]*\]", "initial value": r"%\w+"}
-"""Classes of which only the first instruction of a program with the same address or register is one: later ones are updates, and a
-program without an update is wrong, but reads nothing that nobody wrote."""
+INITIAL = {"initial store": r"\[[^\]]*\]", "initial value": r"%\w+"}
+"""Classes of which only the first instruction of a program with the same address or register is one: later ones are updates."""
 ADDRESSES = ("past the end", "misaligned", "past shared memory")
 """Classes that change an address."""
 _ADDRESS = re.compile(r"(\[[%\w.$]+)(\+-?\d+)?\]")
@@ -51,9 +50,9 @@ def faults(text: str, seed: int) -> list[Fault]:
     for number, line in enumerate(lines):
         guard, bare = _split(line.strip())
         for kind, changed in _changes(guard, bare):
-            place = re.search(_INITIAL.get(kind, "$"), bare)
+            place = re.search(INITIAL.get(kind, "$"), bare)
             assert place is not None
-            if kind in _INITIAL and (kind, place[0]) in seen:
+            if kind in INITIAL and (kind, place[0]) in seen:
                 continue
             seen.add((kind, place[0]))
             found.append(

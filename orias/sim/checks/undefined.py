@@ -9,7 +9,8 @@ callees and spills save registers that may be unwritten.
 A register of a shadow is the real row itself until something unwritten gets into it, so code whose registers are written costs
 a look at two bit sets.
 
-Not seen: matrix operations of warpgroups (their first sums are unwritten registers on purpose), arguments of system functions.
+Not seen: matrix operations of warpgroups (their first sums are unwritten registers on purpose), and arguments of system functions
+but printf.
 """
 
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from orias.sim.core.banked_memory import Banked
 from orias.sim.core.engine import Plan
 from orias.sim.core.sim_errors import Fault
 from orias.sim.core.state import Active, Machine, widen
+from orias.sim.core.syscalls import RETURNED, Syscalls
 from orias.sim.matrix import exec_mma
 from orias.sim.sass import exec_f2fp, exec_float, exec_int, exec_packed, exec_special, exec_warp
 from orias.sim.sass.exec_mem import GENERIC, LOCAL
@@ -47,6 +49,7 @@ _FILLS: Final = ((0x800F2152, True, 0x32), (0, False, 0), (0x41234567, True, 0x4
 _LOADS: Final = ("LD", "LDG", "LDS", "LDL")
 _STORES: Final = ("ST", "STG", "STS", "STL")
 _ADDRESS: Final = "an address"
+_PRINTED: Final = "what printf prints"
 _BRANCH: Final = "a branch or predicate"
 _BRANCHES: Final = ("BRA", "EXIT", "BRX", "BREAK", "BSYNC")
 
@@ -245,12 +248,36 @@ class Undefined:
         calls = m.syscalls
 
         def syscalls(m: Machine, address: int, who: Active) -> None:
-            calls(m, address, who)
+            written = range(m.register_count)
+            if isinstance(calls, Syscalls) and address == calls.address("vprintf"):
+                self._print(calls, address, who)
+                written = range(RETURNED, RETURNED + 1)
+            else:
+                calls(m, address, who)
             for s in self.shadows:
-                for unit in range(m.register_count):
+                for unit in written:
                     s.heal(unit, who)
 
         m.syscalls = syscalls
+
+    def _print(self, calls: Syscalls, address: int, who: Active) -> None:
+        """A call of printf: each shadow, in whose local memory the arguments are, too, prints the same."""
+        start = len(calls.output)
+        texts: list[list[str] | None] = []
+
+        def printed() -> list[str]:
+            calls(self.m, address, who)
+            return calls.output[start:]
+
+        for s in self.shadows:
+            s.part(RETURNED)
+            texts.append(s.run(who, printed))
+            del calls.output[start:]
+        real = printed()
+        for text in texts:
+            if text != real:
+                i = next(i for i, piece in enumerate(real) if text is None or piece != text[i])
+                self.report(_PRINTED, self._pc, int(who.index[i]), -1)
 
     def issue(self, pc: int, cur: Active) -> None:
         """Before an instruction: runs it on the shadows or compares what it reads."""

@@ -5,7 +5,7 @@ Accesses take arrays of addresses, one per thread, and check each address; an in
 """
 
 from bisect import bisect_right
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,13 @@ GUARD: Final = 4096
 """Unmapped bytes after each allocation."""
 
 _TYPES: Final[dict[int, np.dtype[Any]]] = {1: U8, 2: U16, 4: U32, 8: U64}
+
+
+class WriteLog(Protocol):
+    """Follows what a kernel writes to device memory."""
+
+    def note(self, offset: Arr, size: int) -> None:
+        """Bytes will be written: `size` of them, which cross no page, from each offset on."""
 
 
 class _Flat:
@@ -61,7 +68,7 @@ class _Flat:
 class Arena(_Flat):
     """Device memory: allocations at realistic addresses, with unmapped gaps between them."""
 
-    __slots__ = ("_last", "base", "bindings", "ends", "names", "objects", "paired", "starts", "top")
+    __slots__ = ("_last", "base", "bindings", "ends", "log", "names", "objects", "paired", "starts", "top")
 
     def __init__(self, size: int, base: int = GLOBAL_BASE) -> None:
         super().__init__(-(-size // PAGE) * PAGE)
@@ -78,17 +85,26 @@ class Arena(_Flat):
         """A handle is a texture's number in the low 20 bits and a sampler's above (up to sm_89), else one number."""
         self.bindings: dict[str, int] = {}
         """Handles, by the name of a texture or surface reference."""
+        self.log: WriteLog | None = None
+        """Told of what is written by stores and asynchronous copies, before it is written."""
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without memory that was never given out."""
-        state = {name: getattr(self, name) for name in (*Arena.__slots__, "data")}
+        state = {name: getattr(self, name) for name in (*Arena.__slots__, "data") if name != "log"}
         state["data"] = self.data[: -(-self.top // PAGE) * PAGE]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
+        self.log = None
         self.refresh()
+
+    def store(self, offset: Arr, size: int, values: list[Arr]) -> None:
+        """As :meth:`_Flat.store`, and told to the log."""
+        if self.log is not None:
+            self.log.note(offset, size)
+        super().store(offset, size, values)
 
     def handle(self, thing: Any) -> int:
         """The handle of a texture, surface or sampler: 32 bits, not 0, the same at every call for one object."""

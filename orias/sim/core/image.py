@@ -51,7 +51,7 @@ from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.object_places import shared_places
-from orias.sim.core.parallel_blocks import run_apart, run_in_processes, why_together
+from orias.sim.core.parallel_blocks import run_alone_first, run_apart, run_in_processes, why_together
 from orias.sim.core.sim_errors import ArgumentError, LoadError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls
@@ -180,8 +180,8 @@ class Image:
         self._text_relocs: dict[int, tuple[int, int]] = {}
         """(relocation type, value) by code offset."""
         self._plans: list[Plan | None] | None = None
-        self._apart: str | None = None
-        """Why blocks must run in one process; None before anyone asked."""
+        self._apart: dict[str, str] = {}
+        """Why blocks must run in one process, of the kernels of which it was asked."""
         try:
             if self.reader.relocatable:
                 self._shared, size = shared_places(self.reader.elf)
@@ -375,10 +375,9 @@ class Image:
     def operations(self, kernel: str) -> set[Op]:
         """The operations of a kernel and of the functions with sections of their own."""
         found: set[Op] = set()
-        for at, code, name in self._code:
+        for _, code, name in self._code:
             if name == kernel or name not in self.kernels:
-                decoded = [self.decoded((at + k) >> 4) for k in range(0, len(code), 16)]
-                found.update(d.op for d in decoded if d is not None)
+                found.update(d.op for k in range(0, len(code), 16) if (d := self._decoded(code, k)) is not None)
         return found
 
     def decoded(self, index: int) -> Decoded | None:
@@ -386,11 +385,14 @@ class Image:
         for at, code, _ in self._code:
             offset = (index << 4) - at
             if 0 <= offset < len(code):
-                try:
-                    return self.table.decode(int.from_bytes(code[offset : offset + 16], "little"))
-                except (IllegalWord, EncodeError):
-                    return None
+                return self._decoded(code, offset)
         return None
+
+    def _decoded(self, code: bytes, offset: int) -> Decoded | None:
+        try:
+            return self.table.decode(int.from_bytes(code[offset : offset + 16], "little"))
+        except (IllegalWord, EncodeError):
+            return None
 
     def _plan(self, code: bytes, offset: int, at: int) -> Plan:
         word = int.from_bytes(code[offset : offset + 16], "little")
@@ -455,6 +457,7 @@ class Image:
         cores: int = 1,
         executor: Executor | None = None,
         progress: bool = False,
+        patience: float = 0.0,
     ) -> Result:
         """Runs a kernel.
 
@@ -476,7 +479,8 @@ class Image:
         `cores`: processes among which the blocks of a large launch are divided, or with
         `executor` (of ``concurrent.futures``, of this or other machines) the number of parts that it gets.  Blocks then do not see
         each other's stores; code that could wait for them or count them (atomics, fences, volatile accesses on global memory, ...)
-        runs in one process, and ``Result.together`` says why.  `progress`: draws a progress bar on standard error, if that is a terminal, where
+        runs in one process, and ``Result.together`` says why.  `patience`: if not 0, the launch begins in one process, whatever its size, and is
+        divided once the rest will take this many seconds or longer.  `progress`: draws a progress bar on standard error, if that is a terminal, where
         the launch takes longer than two seconds.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
@@ -505,16 +509,21 @@ class Image:
         options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant, schedule, late)
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
-        together = self._together(launch) if cores > 1 or executor is not None else ""
+        together = ""
+        apart = cores > 1 or executor is not None
+        if apart and not patience:
+            together = self._together(launch, parallel_blocks.LARGE)
         bar = Bar(not progress)
         if bar.on:
             self.progress = lambda ended, threads: bar(ended, threads, f"threads of {name}")
         try:
-            if together or (cores <= 1 and executor is None):
+            if together or not apart:
                 with np.errstate(all="ignore"):
                     launch.run()
             elif executor is not None:
                 run_apart(launch, executor, max(cores, 2))
+            elif patience:
+                together = run_alone_first(launch, cores, patience, lambda: self._together(launch, 0))
             else:
                 run_in_processes(launch, cores)
         finally:
@@ -528,18 +537,24 @@ class Image:
         result.together = together
         return result
 
-    def _together(self, launch: Launch) -> str:
-        """Why the blocks of a launch run in one process; empty if they need not."""
+    def _together(self, launch: Launch, threads: int) -> str:
+        """Why the blocks of a launch run in one process; empty if they need not.
+
+        `threads`: at least so many are worth processes, 0 for launches of which that is known otherwise.
+        """
         g, b, o = launch.shape.grid, launch.shape.block, launch.options
-        if g[0] * g[1] * g[2] * b[0] * b[1] * b[2] < parallel_blocks.LARGE:
-            return f"fewer than {parallel_blocks.LARGE} threads"
+        if g[0] * g[1] * g[2] * b[0] * b[1] * b[2] < threads:
+            return f"fewer than {threads} threads"
         if o.on_batch is not None or o.timing is not None or o.hazards or o.resident or self.watch is not None:
             return "something looks at the blocks as they run"
-        if type(self) is not Image or type(self.arena) is not Arena:
-            return "code or memory that is not this image's own"
-        if self._apart is None:
-            self._apart = why_together(self)
-        return self._apart
+        if type(self) is not Image:
+            return "code that is not this image's own"
+        if type(self.arena) is not Arena and threads:
+            return "memory that is not this image's own"
+        name = launch.name
+        if name not in self._apart:
+            self._apart[name] = why_together(self, name)
+        return self._apart[name]
 
     def __getstate__(self) -> dict[str, Any]:
         """For the processes of a launch: without what each makes anew."""

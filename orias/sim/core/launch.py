@@ -1,5 +1,7 @@
 """One launch: constant banks, batches of blocks, error reports."""
 
+import math
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -257,8 +259,11 @@ class Launch:
         """Runs all blocks."""
         self.run_blocks(0, self.block_count)
 
-    def run_blocks(self, first: int, last: int) -> None:
-        """Runs the blocks from `first` up to `last` in batches."""
+    def run_blocks(self, first: int, last: int, patience: float = math.inf) -> int:
+        """Runs the blocks from `first` up to `last` in batches; returns the block before which it stopped.
+
+        It stops after a batch if the rest will take `patience` seconds or longer, at the speed so far.
+        """
         self._started, self._end = first, last
         ranks = self.shape.cluster[0] * self.shape.cluster[1] * self.shape.cluster[2]
         size = self.block_threads
@@ -270,8 +275,13 @@ class Launch:
             per_batch = self.block_count
         elif self.options.resident:
             per_batch = min(per_batch, self.options.resident * ranks)
+        start = time.monotonic()
         while len(now := self._take(per_batch)):
             self._batch(now, padded, size, ranks)
+            done, left = self._started - first, self._end - self._started
+            if left and (time.monotonic() - start) * left / done >= patience:
+                break
+        return self._started
 
     def next_work(self) -> tuple[int, int, int] | None:
         """Takes the work of a cluster that has not started: the coordinates of its first block; None if all have started."""

@@ -3,11 +3,19 @@
 Each share of the blocks has a copy of the launch with its memory, and returns the bytes that it changed.  A forked process has
 such a copy without anyone making one.  So blocks do not see each other's stores, and only kernels whose code cannot wait for or
 count other blocks may run so: :func:`why_together` decides.  Changes are applied in the order of blocks.
+
+The memory of the driver library is the whole address space of a process, which nobody compares: there, a forked process keeps
+a copy of each page before the first store to it (:class:`PagesBefore`).
 """
 
+import contextlib
 import multiprocessing
+import os
 import pickle
+import signal
 import threading
+import warnings
+from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import pairwise
@@ -17,12 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.op import ANYWHERE, F_ATOMIC, GLOBAL, Op
-from orias.sim.core.banked_memory import PAGE
+from orias.sim.core.banked_memory import PAGE, Arena
 from orias.sim.core.sim_errors import SimError, StepLimit
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
     from orias.sim.core.image import Image
     from orias.sim.core.launch import Launch
 
@@ -30,12 +36,15 @@ Arr = npt.NDArray[Any]
 
 LARGE: Final = 1 << 14
 """Threads from which on a launch is worth processes."""
+_GROUP: Final = 1 << 16
+"""Pages of which it is noted together which are kept."""
 
 _ATOMICS: Final = ("ATOM", "ATOMG", "RED", "REDG")
 _OTHERS: Final = {
     "UBLKRED": "reductions in global memory", "UTMAREDG": "reductions in global memory", "REDAS": "reductions in other blocks",
     "SUST": "stores to surfaces", "SURED": "stores to surfaces", "SUATOM": "stores to surfaces",
-    "UGETNEXTWORKID": "takes work of other blocks", "LDGMC": "multicast memory",
+    "UGETNEXTWORKID": "takes work of other blocks", "LDGMC": "multicast memory", "UREDGR": "reductions in global memory",
+    "USTGR": "stores of uniform registers",
 }  # fmt: skip
 
 
@@ -65,17 +74,12 @@ def _reason(op: Op) -> str:
     return ""
 
 
-def why_together(image: "Image") -> str:
-    """Why the blocks of the kernels of an image must run in one process; empty if they need not."""
+def why_together(image: "Image", kernel: str) -> str:
+    """Why the blocks of a kernel must run in one process; empty if they need not."""
     for name in ("malloc", "free"):
         if any(s.name == name and s.section == 0 for s in image.reader.elf.symbols):
             return f"{name} in the kernel"
-    for index in range(image.code_size() >> 4):
-        d = image.decoded(index)
-        reason = _reason(d.op) if d is not None else ""
-        if reason:
-            return reason
-    return ""
+    return next(filter(None, map(_reason, sorted(image.operations(kernel), key=lambda op: op.name))), "")
 
 
 class _Part(Protocol):
@@ -92,31 +96,41 @@ class _Child:
     """A forked process that runs a share: it has the launch and its memory without copies of them."""
 
     def __init__(self, launch: "Launch", start: int, stop: int) -> None:
-        context = multiprocessing.get_context("fork")
-        self._end, other = context.Pipe(duplex=False)
-        self._process = context.Process(target=_send_share, args=(launch, start, stop, other), daemon=True)
-        self._process.start()
-        other.close()
+        end, other = os.pipe()
+        with warnings.catch_warnings():
+            # Python warns of other threads, whose locks the child may find taken; all it does is run blocks.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process = os.fork()
+        if self._process == 0:
+            _run_and_end(launch, start, stop, end, other)
+        os.close(other)
+        self._end = os.fdopen(end, "rb")
 
     def result(self) -> Share:
         """Waits for the share."""
         try:
-            share: Share = self._end.recv()
-        except EOFError:
+            share: Share = pickle.load(self._end)
+        except (EOFError, pickle.UnpicklingError):
             raise BrokenProcessPool("a process of the launch ended without a result") from None
         return share
 
     def cancel(self) -> bool:
         """Ends the process."""
-        self._process.terminate()
-        self._process.join()
         self._end.close()
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self._process, signal.SIGKILL)
+            os.waitpid(self._process, 0)
         return True
 
 
-def _send_share(launch: "Launch", start: int, stop: int, end: "Connection") -> None:
-    end.send(_share(launch, start, stop))
-    end.close()
+def _run_and_end(launch: "Launch", start: int, stop: int, unused: int, end: int) -> None:
+    """What a forked process does: it ends without what the program has asked to be done at its end."""
+    try:
+        os.close(unused)
+        with os.fdopen(end, "wb") as out:
+            pickle.dump(_share(launch, start, stop), out, pickle.HIGHEST_PROTOCOL)
+    finally:
+        os._exit(0)
 
 
 def run_in_processes(launch: "Launch", count: int) -> None:
@@ -125,12 +139,36 @@ def run_in_processes(launch: "Launch", count: int) -> None:
         with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
             run_apart(launch, pool, count)
         return
-    bounds = _bounds(launch, count)
+    _fork(launch, _bounds(launch, count))
+
+
+def run_alone_first(launch: "Launch", count: int, seconds: float, together: Callable[[], str]) -> str:
+    """Runs blocks in this process, and divides the rest among `count` of them once it will take this one `seconds` or longer.
+
+    `together` says why the blocks must run in one process (empty if they need not); returns what it said, if it was asked.
+    """
+    with np.errstate(all="ignore"):
+        first = launch.run_blocks(0, launch.block_count, seconds)
+        if first == launch.block_count:
+            return ""
+        reason = together()
+        if reason:
+            launch.run_blocks(first, launch.block_count)
+            return reason
+    _fork(launch, _bounds(launch, count, first), True)
+    return ""
+
+
+def _fork(launch: "Launch", bounds: list[int], again: bool = False) -> None:
+    """Runs shares with these bounds, the first in this process.
+
+    `again`: the share of a process that ended without a result (for lack of memory, say) runs here.
+    """
     parts: list[_Part] = [_Child(launch, start, stop) for start, stop in pairwise(bounds[1:])]
     try:
         with np.errstate(all="ignore"):
             launch.run_blocks(bounds[0], bounds[1])
-        _put_together(launch, parts, bounds[2:])
+        _put_together(launch, parts, bounds[1:], again)
     finally:
         for part in parts:
             part.cancel()
@@ -142,25 +180,32 @@ def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
     packed = pickle.dumps(launch, pickle.HIGHEST_PROTOCOL)
     parts: list[_Part] = [executor.submit(run_share, packed, start, stop) for start, stop in pairwise(bounds)]
     try:
-        _put_together(launch, parts, bounds[1:])
+        _put_together(launch, parts, bounds)
     finally:
         for part in parts:
             part.cancel()
 
 
-def _bounds(launch: "Launch", shares: int) -> list[int]:
-    """The first block of each share, and the number of blocks."""
+def _bounds(launch: "Launch", shares: int, start: int = 0) -> list[int]:
+    """The first block of each share, from the block `start` on, and the number of blocks."""
     ranks = launch.shape.cluster[0] * launch.shape.cluster[1] * launch.shape.cluster[2]
-    clusters = launch.block_count // ranks
+    clusters = (launch.block_count - start) // ranks
     shares = min(shares, clusters)
-    return [clusters * k // shares * ranks for k in range(shares + 1)]
+    return [start + clusters * k // shares * ranks for k in range(shares + 1)]
 
 
-def _put_together(launch: "Launch", parts: list[_Part], ends: list[int]) -> None:
-    """Adds what shares did to the launch, in turn; `ends`: the block after each."""
+def _put_together(launch: "Launch", parts: list[_Part], bounds: list[int], again: bool = False) -> None:
+    """Adds what shares did to the launch, in turn; `bounds`: the first block of each, and the one after the last."""
     image = launch.image
-    for part, end in zip(parts, ends, strict=True):
-        share = part.result()
+    for part, (start, end) in zip(parts, pairwise(bounds), strict=True):
+        try:
+            share = part.result()
+        except BrokenProcessPool:
+            if not again:
+                raise
+            with np.errstate(all="ignore"):
+                launch.run_blocks(start, end)
+            continue
         share.changes.apply(image.arena.data)
         image.syscalls.output.append(share.output)
         launch.instructions += share.instructions
@@ -182,10 +227,11 @@ def run_share(packed: bytes, start: int, stop: int) -> Share:
 def _share(launch: "Launch", start: int, stop: int) -> Share:
     """Runs the blocks from `start` up to `stop` in a copy of the launch that is this process's own."""
     image = launch.image
-    used = -(-image.arena.top // PAGE) * PAGE
-    before = image.arena.data[:used].copy()
+    arena = image.arena
+    changes = _all_before(arena) if type(arena) is Arena else _pages_before(arena)
     image.syscalls.output = []
     image.progress = None
+    launch.instructions = launch.steps = launch.let_go = 0
     error = None
     with np.errstate(all="ignore"):
         try:
@@ -193,8 +239,61 @@ def _share(launch: "Launch", start: int, stop: int) -> Share:
         except SimError as e:
             error = e
     output = "".join(image.syscalls.output)
-    changes = Changes.between(before, image.arena.data[:used])
-    return Share(changes, output, launch.instructions, launch.steps, launch.let_go, error)
+    return Share(changes(), output, launch.instructions, launch.steps, launch.let_go, error)
+
+
+def _all_before(arena: Arena) -> "Callable[[], Changes]":
+    """Copies all memory; the function gives the changes since then."""
+    used = -(-arena.top // PAGE) * PAGE
+    before = arena.data[:used].copy()
+    return lambda: Changes.between(before, arena.data[:used])
+
+
+def _pages_before(arena: Arena) -> "Callable[[], Changes]":
+    """Follows stores from now on; the function gives the changes that they made."""
+    log = arena.log = PagesBefore(arena.data)
+    return log.changes
+
+
+class PagesBefore:
+    """What pages of a memory held before the first store to them."""
+
+    def __init__(self, data: Arr) -> None:
+        self._pages: Final = data[: len(data) // PAGE * PAGE].reshape(-1, PAGE)
+        self._known: Final[dict[int, Arr]] = {}
+        """Which pages are kept, for each group of them by its number."""
+        self._kept: Final[list[tuple[Arr, Arr]]] = []
+        """Numbers of pages, and their bytes."""
+
+    def _group(self, number: int) -> Arr:
+        found = self._known.get(number)
+        if found is None:
+            found = self._known[number] = np.zeros(_GROUP, np.bool_)
+        return found
+
+    def note(self, offset: Arr, size: int) -> None:
+        """Keeps the pages of these offsets that are not kept."""
+        first, last = int(offset.min()) // PAGE, int(offset.max()) // PAGE
+        group, end = first // _GROUP, last // _GROUP
+        if group == end and self._group(group)[first % _GROUP : last % _GROUP + 1].all():
+            return
+        pages = np.unique(offset // PAGE)
+        for number in np.unique(pages // _GROUP).tolist():
+            known = self._group(number)
+            mine = pages[pages // _GROUP == number]
+            new = mine[~known[mine % _GROUP]]
+            if len(new):
+                known[new % _GROUP] = True
+                self._kept.append((new, self._pages[new]))
+
+    def changes(self) -> "Changes":
+        """What has changed in these pages."""
+        pages = np.concatenate([np.zeros(0, np.int64), *(p for p, _ in self._kept)])
+        before = np.concatenate([np.zeros((0, PAGE), np.uint8), *(b for _, b in self._kept)])
+        order = np.argsort(pages)
+        pages = pages[order]
+        data = self._pages[pages]
+        return Changes(pages, data, np.packbits(before[order] != data))
 
 
 class Changes(NamedTuple):
@@ -213,9 +312,11 @@ class Changes(NamedTuple):
         return cls(pages, data, np.packbits(old[pages] != data))
 
     def apply(self, memory: Arr) -> None:
-        """Makes the changes."""
+        """Makes the changes, and writes no other bytes: threads of the host may be using them."""
         view = memory[: len(memory) // PAGE * PAGE].reshape(-1, PAGE)
-        now = view[self.pages]
-        changed = np.unpackbits(self.bytes_).view(np.bool_).reshape(now.shape)
-        np.copyto(now, self.data, where=changed)
-        view[self.pages] = now
+        changed = np.unpackbits(self.bytes_).view(np.bool_).reshape(self.data.shape)
+        ends = np.flatnonzero(np.diff(self.pages) != 1) + 1
+        for start, stop in pairwise([0, *ends.tolist(), len(self.pages)]):
+            if start < stop:
+                first = int(self.pages[start])
+                np.copyto(view[first : first + stop - start], self.data[start:stop], where=changed[start:stop])

@@ -23,6 +23,9 @@ Arr = npt.NDArray[Any]
 NUMBERED: Final = (*FUNCTIONS, SET_CONDITION)
 """What every launch has, in the order of addresses."""
 
+RETURNED: Final = 4
+"""The register of a result of one word."""
+
 
 class Syscalls:
     """Executes the system calls of a launch; `output` collects the text of printf."""
@@ -101,7 +104,7 @@ class Syscalls:
             piece = self._format(m, one, text, b)
             self.output.append(piece)
             counts.append(len(piece))
-        m.R[4][who.sel] = np.array(counts, U32)
+        m.R[RETURNED][who.sel] = np.array(counts, U32)
 
     def _format(self, m: Machine, one: Active, text: bytes, buffer: int) -> str:
         out: list[str] = []

@@ -172,6 +172,8 @@ class Bulk:
         def finish() -> None:
             data = (m.shared.data[inner : inner + size] if from_shared else m.arena.data[outer : outer + size]).copy()
             goals = [(m.shared.data, p) for p in places] if to_shared else [(m.arena.data, outer)]
+            if not to_shared and m.arena.log is not None:
+                m.arena.log.note(outer + np.arange(size), 1)
             for memory, at in goals:
                 here = memory[at : at + size]
                 here[kept] = (data if change is None else change(here.copy(), data))[kept]
@@ -393,6 +395,8 @@ class Tensor:
                 return
             data = m.shared.data[inside][kept]
             goal = outside[kept]
+            if m.arena.log is not None:
+                m.arena.log.note(goal, 1)
             m.arena.data[goal] = data if change is None else _reduced(t, change, m.arena.data[goal], data)
 
         if load:

@@ -317,6 +317,8 @@ def store(s: Site) -> Exec:
         found = near(m, a) if near is not None else None
         if found is not None:
             flat, first, word = found
+            if flat is m.arena and m.arena.log is not None:
+                m.arena.log.note((word + first) << 2, size)
             view = flat.views[4]
             for k, g in enumerate(data):
                 view[first + k :][word] = g(m, a)
