@@ -58,7 +58,9 @@ def touch(d: Decoded) -> Touch:
         mask = imm_value(d.src[_MASK])
         dst = [(mask >> 4 & 15).bit_count(), (mask & 15).bit_count()]
     if d.op.base in _SURFACES and len(src) > _COORDINATES and src[_COORDINATES] == 4:
-        src[_COORDINATES] = 3  # Three coordinates stand in four registers; ptxas writes the last one while the operation is under way.
+        src[_COORDINATES] = (
+            3  # Three coordinates stand in four registers; ptxas writes the last one while the operation is under way.
+        )
     for k, o in enumerate(d.src):
         kd = kind_of(o)
         if 0 < kd <= K_B:
