@@ -165,6 +165,11 @@ def _cstring(table: bytes, offset: int, what: str) -> str:
     return table[offset:end].decode("utf-8", "replace")
 
 
+_NEW_ABI: Final = 8
+"""ABI version since which the SM is in bits 8 to 23 of the header's flags (CUDA 13); in the low byte before."""
+_LEAST_SM: Final = 10
+
+
 @final
 class ElfFile:
     """A parsed cubin: header fields, sections, symbols, segments, and relocations by section."""
@@ -193,6 +198,19 @@ class ElfFile:
         self._read_sections(shoff, shentsize, shnum, shstrndx)
         self._read_segments(phoff, phentsize, phnum)
         self._read_symbols()
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the flags are those of CUDA 12 and earlier: the SM in the low byte, which names a kind of content since.
+
+        ptxas 13 gives a cubin without ABI for sm_75 the ABI version 2, and the new flags.
+        """
+        return self.abi_version < _NEW_ABI and self.flags & 0xFF >= _LEAST_SM
+
+    @property
+    def sm(self) -> int:
+        """The SM number in the flags."""
+        return self.flags & 0xFF if self.is_old else self.flags >> 8 & 0xFFFF
 
     def _read_sections(self, shoff: int, shentsize: int, shnum: int, shstrndx: int) -> None:
         data = self.data

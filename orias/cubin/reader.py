@@ -45,8 +45,6 @@ _SPACES: Final = {
 """Reserved bytes at the start of ``.nv.shared`` sections of sm_90 and later."""
 
 
-_NEW_ABI: Final = 8
-"""ABI version since which the SM is in bits 8 to 23 of the header's flags (CUDA 13); in the low byte before."""
 _ACCELERATED: Final = 0x800
 """Flag of accelerated targets before that ABI version."""
 _COMPAT_CLASS: Final = 11
@@ -78,8 +76,7 @@ class Reader:
         self.elf: ElfFile = ElfFile(data)
         if self.elf.type not in (elf.ET_REL, elf.ET_EXEC, elf.ET_EXTENSIBLE):
             raise CubinError(f"ELF type {self.elf.type:#x} is neither an executable nor a relocatable cubin")
-        old = self.elf.abi_version < _NEW_ABI
-        self.sm: int = self.elf.flags & 0xFF if old else self.elf.flags >> 8 & 0xFFFF
+        self.sm: int = self.elf.sm
         self.relocatable: bool = self.elf.type == elf.ET_REL
         accelerated = self._accelerated()
         self.target: str = f"sm_{self.sm}{'a' if accelerated else ''}"
@@ -121,7 +118,7 @@ class Reader:
     def _accelerated(self) -> bool:
         section = self.elf.section(".nv.compat")
         if section is None:
-            return self.elf.abi_version < _NEW_ABI and bool(self.elf.flags & _ACCELERATED)
+            return self.elf.is_old and bool(self.elf.flags & _ACCELERATED)
         return any(r.code == 9 and r.value == 1 for r in nv.decode(section.data, ".nv.compat"))
 
     def _notes(self) -> None:

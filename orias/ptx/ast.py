@@ -282,6 +282,7 @@ class Module:
         "dwarf",
         "files",
         "functions",
+        "per_thread",
         "pragmas",
         "sections",
         "target",
@@ -303,6 +304,8 @@ class Module:
         self.sections: list[DebugSection] = []
         self.aliases: list[tuple[str, str]] = []
         self.pragmas: list[str] = []
+        self.per_thread: str = ""
+        """The first ``.reg`` or ``.local`` variable at module level, which PTX before 3.0 may have; empty without one."""
         self.dwarf: list[str] = []
         """@@DWARF lines, verbatim."""
         self.warnings: list[Diagnostic] = []

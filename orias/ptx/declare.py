@@ -30,6 +30,9 @@ MAX_RANGE: Final = 1 << 31
 MAX_VARIABLES: Final = 1 << 16
 """Largest number of variables of one range."""
 
+FIRST_WITH_ABI: Final = 30
+"""PTX version since which calls follow an ABI, which registers and local variables of a whole module would break."""
+
 _NOT_GLOBAL: Final = ".common variables must be declared in .global space"
 
 
@@ -140,8 +143,16 @@ def registers(state: State, found: Declared) -> None:
         if found.linkage == "common":
             state.error(_NOT_GLOBAL, line)
         if state.function is None:
-            state.error("Module-scoped variables in .reg state space are not allowed with ABI", line)
+            _per_thread(state, "reg", shown, line)
     scope.operands.clear()
+
+
+def _per_thread(state: State, space: str, name: str, line: int) -> None:
+    """Notes a variable of each thread at module level, which is an error since PTX 3.0."""
+    if state.place.version >= FIRST_WITH_ABI:
+        state.error(f"Module-scoped variables in .{space} state space are not allowed with ABI", line)
+    elif not state.module.per_thread:
+        state.module.per_thread = name
 
 
 def _in_range(tail: str, count: int) -> bool:
@@ -221,7 +232,7 @@ def _variable_errors(state: State, var: Var) -> None:
     if var.linkage == "common" and var.space != "global" and var.type not in HANDLE_KINDS:
         state.error(_NOT_GLOBAL, line)
     if state.function is None and var.space == "local":
-        state.error("Module-scoped variables in .local state space are not allowed with ABI", line)
+        _per_thread(state, "local", var.name, line)
     elif state.function is None and var.space == "param":
         state.error("Parameter variables may not be declared at module scope", line)
 

@@ -46,6 +46,13 @@ def check(
     why = refusal(module.target, target.name)
     if why:
         return [Diagnostic("fatal", why)]
+    if module.per_thread:
+        found.append(
+            Diagnostic(
+                "warning",
+                f"Use of module scoped .local or .reg variable '{module.per_thread}' found, disabling ABI",
+            )
+        )
     if module.address_size == 32:
         found.extend(_mismatch(32, target))
         return found
@@ -82,20 +89,25 @@ def check(
 
 
 def _without_abi(module: Module, compile_only: bool, debug: bool, found: list[Diagnostic]) -> bool:
-    """Whether a function has several results, for which ptxas gives up the ABI; reports it, and what then cannot be."""
+    """Whether ptxas gives up the ABI, for functions with several results or variables of each thread at module level.
+
+    Reports several results, and what cannot be without the ABI.
+    """
     several = next((f for f in module.functions if len(f.rets) > 1), None)
     calls = [i for f in module.functions for i in f.body or () if isinstance(i, Instr) and i.sig.name == "call"]
-    if several is None and all(len(i.rets or ()) < 2 for i in calls):
+    by_results = several is not None or any(len(i.rets or ()) > 1 for i in calls)
+    if by_results:
+        if debug:
+            found.append(Diagnostic("error", "Function with multiple return values is not allowed with ABI"))
+            return True
+        who = f"Function '{several.name}'" if several is not None else "Function call"
+        found.append(Diagnostic("warning", f"{who} with multiple return values found, disabling ABI"))
+    elif not module.per_thread:
         return False
-    if debug:
-        found.append(Diagnostic("error", "Function with multiple return values is not allowed with ABI"))
-        return True
-    who = f"Function '{several.name}'" if several is not None else "Function call"
-    found.append(Diagnostic("warning", f"{who} with multiple return values found, disabling ABI"))
     defined = {f.name for f in module.functions if f.body is not None} | {alias for alias, _ in module.aliases}
     if compile_only:
         found.append(Diagnostic("fatal", "'Compile only(-c)' requires ABI"))
-    elif any(i.ops[0].func is None or i.ops[0].func.name not in defined for i in calls):
+    elif by_results and any(i.ops[0].func is None or i.ops[0].func.name not in defined for i in calls):
         found.append(Diagnostic("fatal", "'Indirect Functions or Extern Functions' requires ABI"))
     elif recursive := _recursive(module):
         found.append(Diagnostic("fatal", f"Function '{recursive}' is recursive"))

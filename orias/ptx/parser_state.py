@@ -219,13 +219,36 @@ class State:
         """The object of a name in the current scope; creates registers of ranges on demand."""
         for scope in reversed(self.scopes):
             found = scope.names.get(name)
+            if found is None and scope.ranges and name[-1].isdigit():
+                found = self._from_range(scope, name)
             if found is not None:
+                if self.module.per_thread and scope is self.scopes[0] and isinstance(found, Var):
+                    return self._of_kernel(found)
                 return found
-            if scope.ranges and name[-1].isdigit():
-                var = self._from_range(scope, name)
-                if var is not None:
-                    return var
         return None
+
+    def _of_kernel(self, var: Var) -> Var:
+        """What stands in the current kernel for a variable of the module: its own copy of a register or a local variable.
+
+        A copy for each kernel is enough, for a thread runs one; a function would have to share it with its callers.
+        """
+        function = self.function
+        if function is None or var.space not in ("reg", "local"):
+            return var
+        if not function.entry:
+            self.error(
+                f"Variable '{var.name}' of the module is not supported in function '{function.name}'", self.lex.line
+            )
+        own = Var(var.name, var.space, var.type, var.vec, var.line)
+        own.dims, own.size, own.align, own.attributes = var.dims, var.size, var.align, var.attributes
+        self.scopes[1].names[var.name] = own
+        if var.space == "reg":
+            self.register(own)
+        else:
+            own.function = function
+            own.index = len(function.variables)
+            function.variables.append(own)
+        return own
 
     def _from_range(self, scope: Scope, name: str) -> Var | None:
         ranges = scope.ranges

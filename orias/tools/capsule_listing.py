@@ -11,7 +11,7 @@ from orias.cubin.capsule.items import KIND_NAMES, PSEUDO, Capsule, Item
 from orias.cubin.elf import ElfFile
 from orias.isa.isa_table import IllegalWord, IsaTable, load
 from orias.target.decoder_class import table_of_sm
-from orias.tools.cubin_target import sm_number, target_name
+from orias.tools.cubin_target import target_name
 from orias.tools.labels import INST_BYTES
 
 _TEXT_WIDTH: Final = 60
@@ -24,7 +24,7 @@ def capsule_listing(data: bytes) -> str:
     Raises CubinError if the file is no cubin or a capsule is damaged, KeyError if there is no table for its target.
     """
     file = ElfFile(data)
-    table = load(table_of_sm(sm_number(file)))
+    table = load(table_of_sm(file.sm))
     out = [f"// {target_name(file)}, low byte of e_flags {file.flags & 0xFF}"]
     found = capsules(file)
     if not found:

@@ -3,7 +3,6 @@
 from orias.cubin.elf import ElfFile
 from orias.cubin.nvinfo import decode as decode_info
 
-_NEW_ABI = 8
 _FLAGS = (
     (0x100, "EF_CUDA_TEXMODE_UNIFIED"),
     (0x200, "EF_CUDA_TEXMODE_INDEPENDENT"),
@@ -16,23 +15,18 @@ _OF_PTX = 26
 _SUFFIXES = {1: "a", 2: "f"}
 
 
-def sm_number(file: ElfFile) -> int:
-    """The SM number in the header (at another bit position from ABI version 8, CUDA 13, on)."""
-    return file.flags >> 8 & 0xFFFF if file.abi_version >= _NEW_ABI else file.flags & 0xFF
-
-
 def header_flags(file: ElfFile) -> str:
     """The line of a listing by ``cuobjdump`` that names the SM and that of the PTX."""
     note = file.section(".note.nv.cuinfo")
     of_ptx = int.from_bytes(note.data[_OF_PTX : _OF_PTX + 2], "little") if note is not None else file.flags >> 16 & 0xFF
     names = ["EF_CUDA_ACCELERATORS"] if target_name(file).endswith("a") else []
-    names += [f"EF_CUDA_SM{sm_number(file)}", f"EF_CUDA_VIRTUAL_SM(EF_CUDA_SM{of_ptx})"]
+    names += [f"EF_CUDA_SM{file.sm}", f"EF_CUDA_VIRTUAL_SM(EF_CUDA_SM{of_ptx})"]
     return f'\t.headerflags\t@"{" ".join(names)}"'
 
 
 def header_lines(file: ElfFile) -> str:
     """The first lines of a listing: the target or, for files of CUDA 12 and earlier, the header flags by name."""
-    if file.abi_version >= _NEW_ABI:
+    if not file.is_old:
         return f"\t.target\t{target_name(file)}\n"
     names = [name for bit, name in _FLAGS if file.flags & bit]
     names.append(f"EF_CUDA_SM{file.flags & 0xFF}")
@@ -43,9 +37,9 @@ def header_lines(file: ElfFile) -> str:
 def target_name(file: ElfFile) -> str:
     """The target such as ``sm_90a``; the suffix comes from ``.nv.compat``."""
     compat = file.section(".nv.compat")
-    suffix = "a" if file.abi_version < _NEW_ABI and file.flags & 0x800 else ""
+    suffix = "a" if file.is_old and file.flags & 0x800 else ""
     if compat is not None:
         for r in decode_info(compat.data, compat.name):
             if r.code == _COMPAT_ACCELERATED:
                 suffix = _SUFFIXES.get(r.value, "")
-    return f"sm_{sm_number(file)}{suffix}"
+    return f"sm_{file.sm}{suffix}"

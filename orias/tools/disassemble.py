@@ -19,7 +19,7 @@ from orias.isa.isa_table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.isa.notation import H_FIELD
 from orias.target.decoder_class import table_of_name, table_of_sm
 from orias.tools.cubin_annotations import annotations_of
-from orias.tools.cubin_target import header_lines, sm_number
+from orias.tools.cubin_target import header_lines
 from orias.tools.labels import (
     CONST_RELOCS,
     HALF_RELOCS,
@@ -239,7 +239,7 @@ class Listing:
     def __init__(self, file: ElfFile, style: Style) -> None:
         self.file: Final[ElfFile] = file
         self.style: Final[Style] = style
-        self.table: Final[IsaTable] = load(table_of_sm(sm_number(file)))
+        self.table: Final[IsaTable] = load(table_of_sm(file.sm))
         self.labels: Final[Labels] = Labels(file, self.table)
         self.rows: Final[Rows] = Rows(self.table, style)
         self.lines: Final[list[str]] = self.rows.lines

@@ -13,7 +13,6 @@ from orias.cubin.elf import ElfFile, Section
 from orias.isa.isa_table import load as load_table
 from orias.target.profile import profile_of_sm
 from orias.timing.needs import Facts
-from orias.tools.cubin_target import sm_number
 from orias.tools.disassemble import Listing, Style
 from orias.tools.labels import INST_BYTES, code_sections
 
@@ -60,7 +59,7 @@ class _Graph:
     )
 
     def __init__(self, file: ElfFile, s: Section, listing: Listing, basic_blocks: bool, offsets: bool) -> None:
-        profile = profile_of_sm(sm_number(file))
+        profile = profile_of_sm(file.sm)
         code = SectionCode(file, s, load_table(profile.table), Facts(profile.latency_class))
         connect(code.nodes, code.away, code.tables)
         self._nodes: Final[list[Node]] = code.nodes

@@ -18,7 +18,7 @@ from orias.cubin.elf import ElfFile, Section
 from orias.cubin.relocs import TYPES
 from orias.isa.isa_table import CTL_SHIFT, IllegalWord, IsaTable, load
 from orias.target.decoder_class import table_of_sm
-from orias.tools.cubin_target import sm_number, target_name
+from orias.tools.cubin_target import target_name
 from orias.tools.disassemble import control_text, unsaid
 from orias.tools.labels import INST_BYTES, OFFSET_RECORDS, Labels, branch_targets
 
@@ -49,7 +49,7 @@ class _Full:
     def __init__(self, data: bytes) -> None:
         self.data: Final[bytes] = data
         self.file: Final[ElfFile] = ElfFile(data)
-        self.table: Final[IsaTable] = load(table_of_sm(sm_number(self.file)))
+        self.table: Final[IsaTable] = load(table_of_sm(self.file.sm))
         self.labels: Final[Labels] = Labels(self.file, self.table)
         self.lines: Final[list[str]] = []
         self.heads: Final[list[tuple[int, ...]]] = []

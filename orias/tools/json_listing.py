@@ -16,7 +16,6 @@ from orias.identity import identity
 from orias.isa.isa_table import IsaTable, load
 from orias.target.decoder_class import table_of_name, table_of_sm
 from orias.tools.cubin_annotations import annotations_of
-from orias.tools.cubin_target import sm_number
 from orias.tools.labels import HALF_RELOCS, INST_BYTES, code_sections
 from orias.version import VERSION
 
@@ -52,10 +51,10 @@ def json_listing(data: bytes, annotated: bool = False) -> str:
     file = ElfFile(data)
     head: Json = {
         "ELF": {"layout-id": file.flags & 0xFF, "ei_osabi": file.osabi, "ei_abiversion": file.abi_version},
-        **_producer(sm_number(file)),
+        **_producer(file.sm),
         **_notes(file),
     }
-    table = load(table_of_sm(sm_number(file)))
+    table = load(table_of_sm(file.sm))
     functions: list[Json] = []
     for s in code_sections(file):
         for x in file.symbols:

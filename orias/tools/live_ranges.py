@@ -15,7 +15,6 @@ from orias.cubin.elf import ElfFile, Section
 from orias.isa.isa_table import load as load_table
 from orias.target.profile import profile_of_sm
 from orias.timing.needs import Facts
-from orias.tools.cubin_target import sm_number
 from orias.tools.disassemble import END, INSTRUCTION, LABEL, Listing, Style
 from orias.tools.labels import INST_BYTES, code_sections
 
@@ -179,7 +178,7 @@ def _is_padding(listing: Listing, rows: dict[int, list[_Row]], index: int) -> bo
 
 def _rows(file: ElfFile, s: Section, names: Container[int]) -> list[_Row]:
     """The rows of a section, without the padding at its end; `names`: the addresses that have labels."""
-    profile = profile_of_sm(sm_number(file))
+    profile = profile_of_sm(file.sm)
     code = SectionCode(file, s, load_table(profile.table), Facts(profile.latency_class))
     nodes = code.nodes
     connect(nodes, code.away, code.tables)

@@ -6,7 +6,7 @@ from orias.cubin.lineread import line_tables
 from orias.cubin.relocs import TYPES
 from orias.isa.isa_table import CTL_SHIFT, IllegalWord, IsaTable, load
 from orias.target.decoder_class import table_of_name, table_of_sm
-from orias.tools.cubin_target import sm_number, target_name
+from orias.tools.cubin_target import target_name
 from orias.tools.labels import INST_BYTES, Labels, code_sections
 
 Json = dict[str, object]
@@ -69,7 +69,7 @@ def code_of(data: bytes) -> Json:
     Raises CubinError if the file is no cubin, KeyError if there is no table for its target.
     """
     file = ElfFile(data)
-    table = load(table_of_sm(sm_number(file)))
+    table = load(table_of_sm(file.sm))
     labels = Labels(file, table)
     lines = line_tables(file)
     sections = []

@@ -145,6 +145,7 @@ def test_the_predicate_of_an_atom_comes_with_its_read_barrier() -> None:
         ("REDUX.XOR UR16, R0", "REDUX.OR UR15, R10", "MOV R21, UR16"),
         ("B2R.RESULT R0", "B2R.RESULT RZ, P0", "IADD3 R7, R0, R8, RZ"),
         ("LDSM.16.M88.2 R12, [R12]", "MOVM.16.MT88 R23, R3", "IADD3 R7, R12, R8, RZ"),
+        ("QSPC.E.G P3, RZ, [R8]", "QSPC.E.L P4, RZ, [R4]", "SEL R7, RZ, 0x1, !P3"),
     ],
 )
 def test_units_that_finish_in_order(first: str, second: str, reader: str) -> None:
@@ -201,6 +202,16 @@ def test_the_last_of_an_in_order_unit_answers_for_all() -> None:
     assert not found(*code, "IADD3 R6, R2, R3, RZ | B0----- R- W- - S01")
     loads = ["LDG.E R2, [R4.64]", "LDG.E R3, [R4.64+0x4] | B------ R- W0 - S02"]
     assert [h[3] for h in found(*loads, "IADD3 R6, R2, R3, RZ | B0----- R- W- - S01")] == ["R2"]
+
+
+def test_surface_loads_read_their_sources_in_order() -> None:
+    """A later one answers for the sources of the earlier; the fourth register of three coordinates is not read (ptxas's code)."""
+    first = "SULD.D.BA.2D_ARRAY.STRONG.CTA.TRAP R20, [R20], 0x0, 0x5e | B------ R- W5 - S01"
+    later = "SULD.D.BA.2D_ARRAY.STRONG.CTA.TRAP R18, [R12], 0x0, 0x5e | B------ R0 W5 - S02"
+    assert not found(first, later, "MOV R22, RZ | B0----- R- W- - S01", arch="sm_75")
+    assert [h[3] for h in found(first, later, "MOV R22, RZ", arch="sm_75")] == ["R22"]
+    assert not found(first, later, "MOV R15, RZ", arch="sm_75")
+    assert [h[3] for h in found(first, later, "MOV R14, RZ", arch="sm_75")] == ["R14"]
 
 
 def test_a_wait_comes_at_least_two_cycles_after_the_setter() -> None:

@@ -23,7 +23,6 @@ from orias.isa.operand import NOT_PT, PT, RZ, Opnd, imm, r
 from orias.options import Options
 from orias.output.result import CompileResult
 from orias.target.decoder_class import table_of_sm
-from orias.tools.cubin_target import sm_number
 from tests.corpus.test_corpus import needs_objects
 from tests.cubin.link_cases import CASES as LINKS
 from tests.cubin.linking import link
@@ -78,7 +77,7 @@ def finalised(data: bytes, arch: str, folder: Path, name: str = "a.o") -> bytes:
 def compared(data: bytes) -> tuple[int, int, int]:
     """Of the functions of ptxas's cubin: those whose capsule we write alike, those we do not write, and all."""
     file = ElfFile(data)
-    table = load(table_of_sm(sm_number(file)))
+    table = load(table_of_sm(file.sm))
     equal = missing = 0
     sections = {s.name: s for s in file.sections}
     found = capsules(file)
@@ -347,7 +346,7 @@ def test_packed_sums(tmp_path: Path, arch: str) -> None:
 def instructions(data: bytes, section: str) -> list[tuple[Opnd, str, list[Opnd], list[Opnd]]]:
     """Guard, operation, results and sources of the instructions of a section, without those that the linker makes anew."""
     file = ElfFile(data)
-    table = load(table_of_sm(sm_number(file)))
+    table = load(table_of_sm(file.sm))
     code = file.section(section)
     assert code is not None
     words = [int.from_bytes(code.data[at : at + 16], "little") for at in range(0, len(code.data), 16)]

@@ -10,14 +10,13 @@ from orias.isa.operand import K_IMM, K_P, K_UP, KIND_MASK, PAYLOAD_SHIFT, PT, is
 from orias.ori.ir import Block, Func, Inst
 from orias.target.decoder_class import table_of_sm
 from orias.target.profile import Target
-from orias.tools.cubin_target import sm_number
 
 
 def code_of(cubin: bytes, name: str = "k") -> list[Decoded]:
     """The instructions of a kernel of a cubin."""
     file = ElfFile(cubin)
     data = next(s.data for s in file.sections if s.name == f".text.{name}")
-    table = load(table_of_sm(sm_number(file)))
+    table = load(table_of_sm(file.sm))
     return [table.decode(int.from_bytes(data[k : k + 16], "little")) for k in range(0, len(data), 16)]
 
 

@@ -13,7 +13,6 @@ from orias.cubin.capsule.signature import JOIN
 from orias.cubin.elf import ElfFile
 from orias.isa.isa_table import load
 from orias.target.decoder_class import table_of_sm
-from orias.tools.cubin_target import sm_number
 from tools.capsules.derive import Rule, predicate_sources, rules_of
 from tools.capsules.lengths import Lengths
 from tools.capsules.samples import Cubins, cubins, equations_of, samples_of
@@ -144,7 +143,7 @@ def judged(rules: Rules, found: Cubins) -> tuple[int, int, Counter[str]]:
     wrong: Counter[str] = Counter()
     for _, path in found:
         file = ElfFile(path.read_bytes())
-        table = load(table_of_sm(sm_number(file)))
+        table = load(table_of_sm(file.sm))
         sections = {s.name: s for s in file.sections}
         for c in capsules(file):
             text = sections[c.text]

@@ -26,7 +26,6 @@ from orias.isa.operand import NOT_PT, PT, Opnd, payload
 from orias.options import Options
 from orias.sim.core.sim_errors import SimError
 from orias.target.decoder_class import table_of_sm
-from orias.tools.cubin_target import sm_number
 from orias.tools.fuzz.generate import generate
 from orias.tools.fuzz.judge import case_of
 from orias.tools.validate.verify_compile import Verifier, ptx_outcome
@@ -102,7 +101,7 @@ def differences(before: bytes, after: bytes) -> tuple[int, list[str]]:
     Where the code has relocations, immediates of moves are addresses, and constants of LDC places of tables, which the linker fills in.
     """
     mine, other = ElfFile(before), ElfFile(after)
-    tables: list[IsaTable] = [load(table_of_sm(sm_number(f))) for f in (mine, other)]
+    tables: list[IsaTable] = [load(table_of_sm(f.sm)) for f in (mine, other)]
     names = [s.name for s in mine.sections if s.name.startswith(".text.") and other.section(s.name) is not None]
     out: list[str] = []
     for name in names:
@@ -189,7 +188,7 @@ class Campaign:
 
     def _why(self, name: str, data: bytes, reason: str) -> None:
         file = ElfFile(data)
-        table = load(table_of_sm(sm_number(file)))
+        table = load(table_of_sm(file.sm))
         found = 0
         for s in file.sections:
             if s.name.startswith(".text."):

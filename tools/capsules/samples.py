@@ -21,7 +21,6 @@ from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.isa_table import IsaTable, load
 from orias.isa.operand import INV, K_P, K_R, K_UP, K_UR, PT, Opnd, kind_of, payload
 from orias.target.decoder_class import table_of_sm
-from orias.tools.cubin_target import sm_number
 from tools.capsules.sources import held_apart
 
 _WORD = 16
@@ -93,7 +92,7 @@ def samples_of(found: Cubins) -> dict[str, list[Sample]]:
     out: dict[str, dict[tuple[tuple[Opnd, ...], int, bytes, Opnd], Sample]] = {}
     for name, path in found:
         file = ElfFile(path.read_bytes())
-        table = load(table_of_sm(sm_number(file)))
+        table = load(table_of_sm(file.sm))
         sections = {s.name: s for s in file.sections}
         for capsule in capsules(file):
             code = sections[capsule.text].data
@@ -119,7 +118,7 @@ def equations_of(found: Cubins) -> set[Equation]:
     out: set[Equation] = set()
     for _, path in found:
         file = ElfFile(path.read_bytes())
-        table = load(table_of_sm(sm_number(file)))
+        table = load(table_of_sm(file.sm))
         texts = [s.name for s in file.sections if s.name.startswith(".text.")]
         plain = _sequences(file, ".nv_debug_line_sass")
         mercury = _sequences(file, ".nv.merc.nv_debug_line_sass")

@@ -20,7 +20,6 @@ from orias.cubin.elf import ElfFile  # noqa: E402
 from orias.diag import Unsupported  # noqa: E402
 from orias.isa.isa_table import IllegalWord, load  # noqa: E402
 from orias.target.decoder_class import table_of_sm  # noqa: E402
-from orias.tools.cubin_target import sm_number  # noqa: E402
 from orias.tools.labels import code_sections  # noqa: E402
 from tests.nvtools import find  # noqa: E402
 
@@ -114,7 +113,7 @@ def main(argv: list[str]) -> None:
     slow: list[Path] = []
     for path in [q for p in given.files for q in (sorted(p.rglob("*.cubin")) if p.is_dir() else [p])]:
         file = ElfFile(path.read_bytes())
-        table = load(table_of_sm(sm_number(file)))
+        table = load(table_of_sm(file.sm))
         try:
             theirs = ranges(path, given.limit)
         except subprocess.TimeoutExpired:

@@ -25,7 +25,6 @@ from orias.cubin.cubin_error import CubinError  # noqa: E402
 from orias.cubin.elf import SHF_EXECINSTR, SHT_PROGBITS, ElfFile  # noqa: E402
 from orias.cubin.fatbin import KIND_CUBIN, entries  # noqa: E402
 from orias.target.decoder_class import table_of_sm  # noqa: E402
-from orias.tools.cubin_target import sm_number  # noqa: E402
 
 BATCH = 4_000_000
 
@@ -93,7 +92,7 @@ def main(argv: list[str]) -> None:
     def take(data: bytes) -> None:
         try:
             file = ElfFile(data)
-            table = table_of_sm(sm_number(file))
+            table = table_of_sm(file.sm)
         except (CubinError, KeyError) as e:
             other[str(e)] += 1
             return
