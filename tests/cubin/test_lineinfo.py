@@ -74,7 +74,7 @@ TEXT = """.visible .entry k(.param .u64 p0)
 .b32x
 .b64
 .file.
-  	.local	foo
+ .local foo
  /foo
  //foo
 */
