@@ -13,7 +13,7 @@ from orias.cubin.elf import ElfFile
 from tests.nvtools import tool
 from tests.rotation import rotating
 
-HEAD = ".version 8.0\n.target {}\n.address_size 64\n"
+HEAD = ".version 8.8\n.target {}\n.address_size 64\n"
 PROTOTYPE = "P: .callprototype _ (.param .b64 q);"
 
 
