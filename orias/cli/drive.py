@@ -424,6 +424,8 @@ def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool
 
 def _refused_code(s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
     """Why code is not written that an option would change, "" if it would not."""
+    if s.profile_option is not None:
+        return f"Unknown profile option '{s.profile_option}'"
     if s.raw_textures:
         from orias.cli.input_messages import uses_textures
 

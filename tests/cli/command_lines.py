@@ -227,6 +227,14 @@ k.ptx --okey=0x100000000
 bad.ptx -print-potentially-overlapping-membermasks -blocks-are-clusters -arch sm_80
 -maxntid=16 -astoolspatch f.ptx
 k.ptx -Ofc=x --ftrace-phase-after=x
+k.ptx --profile-options=a=b
+k.ptx --profile-options=a=b,c=d -v
+k.ptx --profile-options= -v --profile-options=a -maxrregcount=x
+k.ptx --profile-options==b
+bad.ptx --profile-options=a=b
+k.ptx --profile-options=a=b,c
+k.ptx --profile-options=a=b -maxrregcount=300 -g
+extern.ptx --profile-options=a=b
 """
 """Lines that end before any code is generated, one a line, in shell syntax.bad.ptx empty.ptx k.ptx
 empty.ptx k.ptx l.ptx
