@@ -41,8 +41,8 @@ class ModuleData:
         self._bank4: Final[dict[str, int]] = {}
         self._shared_layout: Final[SharedLayout] = SharedLayout()
         self._symbols: Final[dict[Var, str]] = _local_symbols(module)
-        if options.debug and not options.relocatable:
-            self._symbols.update(_debug_symbols(module))
+        if options.debug:
+            self._symbols.update(_debug_symbols(module, options.relocatable))
         self.used: Final[set[Var]] = set()
         """Variables that code or the data of others names."""
         self.const_offsets: Final[dict[Var, int]] = {}
@@ -252,11 +252,13 @@ def _local_symbols(module: Module) -> dict[Var, str]:
     return out
 
 
-def _debug_symbols(module: Module) -> dict[Var, str]:
-    """Symbols of shared variables that functions of a whole program declare, with -g: the name; of a second one ``name.1``."""
+def _debug_symbols(module: Module, relocatable: bool) -> dict[Var, str]:
+    """Symbols of shared variables that functions declare, with -g: the name; of a second one ``name.1``; in objects those of local
+    functions come last, as their code."""
     out: dict[Var, str] = {}
     count: dict[str, int] = {v.name: 1 for v in module.variables}
-    for f in module.functions:
+    late = {f for f in module.functions if relocatable and data_layout.BINDING[f.linkage] == LOCAL}
+    for f in sorted(module.functions, key=lambda g: g in late):
         for v in f.variables:
             if v.space == "shared" and v.linkage == "":
                 again = count.get(v.name, 0)
