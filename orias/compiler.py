@@ -215,7 +215,10 @@ class Compiler:
         name, text = source
         module = parse(text, name, newest_of(self.options.release), inputs)
         self.diagnostics.extend(module.warnings)
-        restrict(module, self.options)
+        try:
+            restrict(module, self.options)
+        except CompileError as e:
+            raise CompileError([*self.diagnostics, *e.diagnostics]) from None
         if "debug" in module.target_options:
             missing: list[Diagnostic] = []
             check_debug(module, missing)

@@ -23,6 +23,9 @@ FAILURE = 255
 _OTHER_TARGET = ("SM version specified by .target", "PTX with .target", "Program with .target")
 _AFTER_FRONT_END = ("Unresolved extern function", "Unknown function", " .debug_", "Value of threads per SM")
 """Starts of messages on what is found after all inputs are read."""
+_STEPS = ("Program uses ",), _AFTER_FRONT_END, ("Pragma '",)
+"""Starts of messages by the step in which ptxas gives them, after what it finds while it reads; an error ends a step."""
+_LAST_STEP = len(_STEPS)
 OWN_NAME = "orias"
 """The program's own name; under any other, messages have ptxas's form."""
 STRING_NAME = "application ptx input"
@@ -251,7 +254,17 @@ def _of_inputs(
             return found
     if any(d.message.startswith(_OTHER_TARGET) for d in diagnostics):
         _say_no_debug_info(s, sources, out)
-    elif any(d.message.startswith(_AFTER_FRONT_END) for d in diagnostics):
+        return [d for d in diagnostics if d.severity != "warning"]
+    if any(d.message.startswith("Unknown function") for d in diagnostics):
+        # Pragmas are read afterwards.
+        diagnostics = [d for d in diagnostics if not d.message.startswith("Pragma '")]
+        said = [d for d in diagnostics if d.severity == "warning"]
+        _say_all(said, sources, out)
+        if out.errors:
+            return []
+        _say_between(s, sources, out)
+        return [] if out.errors else [d for d in diagnostics if d not in said]
+    if any(d.message.startswith(_AFTER_FRONT_END) for d in diagnostics):
         _say_between(s, sources, out)
     return diagnostics
 
@@ -317,17 +330,15 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     finally:
         if bar is not None:
             bar.clear()
-    later = [d for d in cubin.diagnostics if d.message.startswith(_AFTER_FRONT_END)]
-    _say_all([d for d in cubin.diagnostics if d not in later], sources, out)
-    if out.errors:
-        out.aborted()
-        return FAILURE
     o = s.options
-    _say_between(s, sources, out)
-    _say_all(later, sources, out)
-    if out.errors:
-        out.aborted()
-        return FAILURE
+    steps = [_step(d) for d in cubin.diagnostics]
+    for step in range(_LAST_STEP + 1):
+        _say_all([d for d, at in zip(cubin.diagnostics, steps, strict=True) if at == step], sources, out)
+        if step == 0 and not out.errors:
+            _say_between(s, sources, out)
+        if out.errors:
+            out.aborted()
+            return FAILURE
     refused = _refused_code(s, sources)
     if refused:
         out.say("fatal", refused)
@@ -368,6 +379,11 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if s.statistics and not _statistics(cubin, s, sources[0][0], out):
         return FAILURE
     return 0
+
+
+def _step(d: "Diagnostic") -> int:
+    """The step in which ptxas gives a message: 0 while it reads, then those of ``_STEPS``."""
+    return next((n for n, starts in enumerate(_STEPS, 1) if d.message.startswith(starts)), 0)
 
 
 def _files(s: Settings, cubin: "Cubin", sources: list[tuple[str, str | bytes]]) -> list[tuple[str, bytes]]:
@@ -424,6 +440,8 @@ def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool
 
 def _refused_code(s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
     """Why code is not written that an option would change, "" if it would not."""
+    if s.profile_option is not None:
+        return f"Unknown profile option '{s.profile_option}'"
     if s.raw_textures:
         from orias.cli.input_messages import uses_textures
 

@@ -103,7 +103,7 @@ HIDDEN: "Final[tuple[tuple[str, int, bool], ...]]" = (
     ("enable-extended-smem", BOOL, True), ("ext-desc-file", TEXT, True), ("ext-desc-string", TEXT, True), ("force-externals", FLAG, False),
     ("force-rela", FLAG, True), ("limit-fold-fp", BOOL, True), ("link-info", TEXT, True), ("membermask-overlap", BOOL, True),
     ("no-fastreg", FLAG, True), ("no-membermask-overlap", BOOL, True), ("okey", NUMBER, False), ("opt-pointers", FLAG, False),
-    ("print-potentially-overlapping-membermasks", FLAG, True), ("profile-options", TEXT, False), ("ptx-length", NUMBER, False),
+    ("print-potentially-overlapping-membermasks", FLAG, True), ("profile-options", LIST, False), ("ptx-length", NUMBER, False),
     ("query-controls", TEXT, True), ("set-texmode-raw", BOOL, True), ("sw1729687", BOOL, True), ("sw200387803", BOOL, True),
     ("sw200428197", BOOL, True), ("sw200764156", BOOL, True), ("sw2614554", BOOL, True), ("sw2837879", BOOL, True), ("sw4575628", BOOL, True),
     ("sw4915215", BOOL, True), ("sw4936628", BOOL, True), ("verbose-tkinfo", BOOL, True),
@@ -172,7 +172,7 @@ ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
 NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
 
 UNSUPPORTED: "Final[tuple[str, ...]]" = (
-    "okey", "profile-options", "set-texmode-raw",
+    "okey", "set-texmode-raw",
 )  # fmt: skip
 """Options that change what ptxas writes and are not implemented: inputs are read and checked, then refused if it matters to them."""
 

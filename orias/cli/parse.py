@@ -196,9 +196,13 @@ class _Parser:
                 self.options_file(file)
             return
         if kind in (LIST, CHOICES):
+            if name == "profile-options" and name in c.lists:
+                raise UsageError(f"redefinition of argument '{name}'")
             for v in value.split(","):
                 if kind == CHOICES and v and v not in allowed(name):
                     raise UsageError(f"Value '{v}' is not defined for option '{name}'")
+                if name == "profile-options" and v and "=" not in v:
+                    raise UsageError(f"'{v}' is not in 'keyword=value' format")
             c.lists.setdefault(name, []).extend(v for v in value.split(",") if v)
             return
         if kind == TEXTS:
@@ -206,8 +210,6 @@ class _Parser:
             return
         if kind == BOOL and value not in ("true", "false"):
             raise UsageError(f"'{value}': expected true or false")
-        if name == "profile-options" and value and "=" not in value:
-            raise UsageError(f"'{value}' is not in 'keyword=value' format")
         if kind in (NUMBER, JOINED):
             number = parse_number(value, name in ("okey", "ptx-length"))
             if name == "machine" and number != 64:

@@ -27,7 +27,8 @@ _REFUSED = "Option '--{}' is not supported by Orias"
 class Settings:
     """Compile options, and messages about the command line.
 
-    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``raw_textures``: it is
+    ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``profile_option``:
+    the first keyword of --profile-options; ``raw_textures``: it is
     refused if the module has textures. ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one;
     ``messages``: (severity, text) to print at once; ``late``: warnings to print after the input has passed the front
     end. ``statistics``: parts of ``--compiler-stats``, to standard error or added to ``statistics_file``; ``trace``:
@@ -36,7 +37,7 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "statistics", "statistics_file", "tensor_access", "trace",
+        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "profile_option", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "statistics", "statistics_file", "tensor_access", "trace",
         "trace_after", "trace_pid",
     )  # fmt: skip
 
@@ -48,6 +49,7 @@ class Settings:
         self.late: list[str] = []
         self.refused: str = ""
         self.raw_textures: bool = False
+        self.profile_option: str | None = None
         self.link_info: str = ""
         """The file of --link-info."""
         self.remark_kinds: list[str] = []
@@ -260,8 +262,6 @@ def _refused(c: Command, s: Settings) -> str:
         value = c.values.get(name)
         if value is None or value == "false" or (name == "okey" and value == "0"):
             continue
-        if name == "profile-options" and not value:
-            continue
         if name == "set-texmode-raw":
             s.raw_textures = True
         else:
@@ -336,6 +336,8 @@ def settings(c: Command) -> Settings:
     o.force_rela = c.flag("force-rela")
     o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
     s.refused = _refused(c, s)
+    # No keyword is known: ptxas 13.0.88 takes none of those tried for any target.
+    s.profile_option = next((x.partition("=")[0].strip() for x in c.lists.get("profile-options", [])), None)
     o.entries = c.lists.get("entry", [])
     o.def_load_cache = c.values.get("def-load-cache", "")
     o.def_store_cache = c.values.get("def-store-cache", "")

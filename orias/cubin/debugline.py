@@ -137,17 +137,18 @@ def sass_rows(rows: list[LineRow]) -> list[tuple[int, int, int]]:
     return out
 
 
-_DROPPED: Final = ("//", ".loc", ".file", ".b8", ".b16", ".b32", ".b64")
+_DROPPED: Final = ("//", ".loc", ".file", ".b8", ".b32", ".b64")
+_KEPT: Final = ".local"
 
 
 def ptx_text_section(text: str) -> bytes:
     """The contents of ``.nv_debug_ptx_txt``: the PTX lines without leading blanks, each terminated by NUL.
 
     Comment lines, ``.loc``, ``.file`` and debug data become empty lines, which keeps line numbers; empty lines at the
-    end are dropped.
+    end are dropped. `ptxas` looks at the first characters alone: ``.b8x`` is dropped, ``.b16`` and ``.local`` are not.
     """
     lines = [line.lstrip(" \t\r") for line in text.split("\n")]
-    kept = ["" if line.startswith(_DROPPED) else line for line in lines]
+    kept = ["" if line.startswith(_DROPPED) and not line.startswith(_KEPT) else line for line in lines]
     while kept and not kept[-1]:
         kept.pop()
     return b"".join(line.encode("latin-1", "replace") + b"\0" for line in kept)

@@ -84,6 +84,13 @@ def add_code(w: Work, k: KernelCode, first: bool, alone: bool) -> None:
         _add_bank0(w, code)
 
 
+def _name_callees(w: Work, k: KernelCode) -> None:
+    """Symbols of local functions whose code comes later: a function that refers to them has them first, in the order of the module."""
+    named = {r.symbol for r in k.relocs if r.symbol in w.local_functions and r.symbol not in w.symbols}
+    for name in sorted(named, key=lambda n: w.local_functions[n]):
+        w.define_once(OutSymbol(name, LOCAL, elf.STT_FUNC))
+
+
 def _add_inner_symbols(w: Work, code: Code) -> None:
     """Symbols inside a function: shared variables, copied functions, texture references among the parameters."""
     k = code.kernel
@@ -99,6 +106,8 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
         w.cap_named = True
         w.b.local_symbols.append(OutSymbol("", 0, 0, 1))
         w.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
+    if w.m.relocatable:
+        _name_callees(w, k)
     if w.m.own_sections and code.shared is not None:
         for v in k.shared:
             if w.m.relocatable:

@@ -3,7 +3,7 @@
 Variables that other modules can see (visible and weak) come before local ones, each in PTX order:
 :func:`creation_order`.  Global variables, and constant ones where functions have sections of their own, are then sorted, the most
 aligned first, then the smallest (:func:`by_alignment`); equal ones come in the order that a merge sort of a linked list leaves
-(:func:`_merged`).  With -g shared variables are sorted twice (:func:`shared_with_debug`).  Constant variables of other executables and
+(:func:`_merged`).  With -g shared variables of functions and of the module are turned round first (:func:`by_size_backwards`).  Constant variables of other executables and
 shared variables follow each other without sorting (:func:`place_in_order`).
 """
 
@@ -46,10 +46,9 @@ def by_alignment(places: list[tuple[int, int]]) -> list[int]:
     return _merged(list(range(len(places))), [(-align, size) for align, size in places])
 
 
-def shared_with_debug(places: list[tuple[int, int]]) -> list[int]:
-    """As :func:`by_alignment`, for shared variables with -g: they were sorted by size before, and turned round."""
-    by_size = _merged(list(range(len(places))), [(0, size) for _, size in places])
-    return _merged(by_size[::-1], [(-align, size) for align, size in places])
+def by_size_backwards(sizes: list[int]) -> list[int]:
+    """The order in which shared variables of several functions come with -g, as numbers in the list: sorted by size, then turned round."""
+    return _merged(list(range(len(sizes))), [(0, size) for size in sizes])[::-1]
 
 
 def _place(variables: list[Variable]) -> int:

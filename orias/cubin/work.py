@@ -5,7 +5,7 @@ from typing import Final, final
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import CubinFacts
-from orias.cubin.model import GLOBAL, CubinModule, KernelCode
+from orias.cubin.model import GLOBAL, LOCAL, CubinModule, KernelCode
 from orias.cubin.section_builder import Builder, OutReloc, OutSection, OutSymbol
 from orias.cubin.unified import Entries
 from orias.target.abi import SMALL_PARAMETERS
@@ -75,6 +75,7 @@ class Work:
         "infos",
         "line_relocs",
         "line_sections",
+        "local_functions",
         "m",
         "nobits",
         "pending",
@@ -94,6 +95,8 @@ class Work:
         except KeyError:
             raise CubinError(f"no cubin can be written for the target {module.target!r}") from None
         self.facts: CubinFacts = CubinFacts(self.target)
+        self.local_functions: dict[str, int] = {k.name: n for n, k in enumerate(module.kernels) if k.binding == LOCAL}
+        """Numbers of the functions that only this file sees, by name."""
         self.always_rela: bool = module.force_rela or self.facts.addends_in_relocations
         """Relocation sections have addends, also where none is needed."""
         self.b: Builder = Builder()

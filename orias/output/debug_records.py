@@ -132,6 +132,8 @@ class _Names:
             n: (s.name, at) for s in module.sections for n, at in s.labels.items()
         }
         self.code: Final[dict[str, tuple[str, int]]] = {}
+        self.starts: Final[set[str]] = set()
+        """Labels before the first instruction of their function."""
         self.frame: Final[dict[str, int]] = {}
         self.numbers: Final[dict[str, int]] = {}
         self.variables: Final[dict[str, Variable]] = {v.declared: v for v in out.variables}
@@ -145,6 +147,8 @@ class _Names:
             first = next((s.line for s in body if isinstance(s, Instr)), 0)
             for label in kernel.ptx.labels:
                 offset = offsets[bisect_left(lines, label.line)] if label.line > first else 0
+                if label.line <= first:
+                    self.starts.add(label.name)
                 self.code[label.name] = name, offset
             for v, place in kernel.frame_places.items():
                 self.frame[v] = place - stack_bytes(kernel.entry)
@@ -185,7 +189,7 @@ class _Names:
         elif name in self.code:
             symbol, offset = self.code[name]
             number = offset + addend
-            if number or out.name != ".debug_loc":
+            if number or name in self.starts or out.name != ".debug_loc":
                 out.relocs.append(Reloc(at, R_64, symbol, number))
         elif name in self.labels or name in self.sections:
             section, offset = self.labels.get(name, (name, 0))

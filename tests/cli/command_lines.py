@@ -22,6 +22,8 @@ FILES = {
     + ".func f(.reg .u16 a) { ret; }\n.visible .entry k(){ .reg .u16 h; call f, (h); ret; }\n",
     "debug.ptx": HEAD.format("sm_75, debug") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "l.ptx": HEAD.format("sm_75") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
+    "steps.ptx": HEAD.format("sm_75")
+    + '.visible .entry k(){ .reg .b32 %r; .reg .b16 %h;\n.loc 1 1 1\n.pragma "foo";\nld.global.u32 %r, [%h];\nret; }\n',
     "f.ptx": HEAD.format("sm_75")
     + ".func g() { ret; }\n.visible .entry a() { ret; }\n.visible .entry b() { call g; ret; }\n.visible .entry c() { ret; }\n",
     "t32.ptx": ".version 8.0\n.target sm_80\n.address_size 32\n.visible .entry k(){ ret; }\n",
@@ -227,6 +229,19 @@ k.ptx --okey=0x100000000
 bad.ptx -print-potentially-overlapping-membermasks -blocks-are-clusters -arch sm_80
 -maxntid=16 -astoolspatch f.ptx
 k.ptx -Ofc=x --ftrace-phase-after=x
+steps.ptx -Werror
+l.ptx t80.ptx
+l.ptx -e nosuch
+steps.ptx t80.ptx
+l.ptx -e nosuch -Werror
+k.ptx --profile-options=a=b
+k.ptx --profile-options=a=b,c=d -v
+k.ptx --profile-options= -v --profile-options=a -maxrregcount=x
+k.ptx --profile-options==b
+bad.ptx --profile-options=a=b
+k.ptx --profile-options=a=b,c
+k.ptx --profile-options=a=b -maxrregcount=300 -g
+extern.ptx --profile-options=a=b
 """
 """Lines that end before any code is generated, one a line, in shell syntax.bad.ptx empty.ptx k.ptx
 empty.ptx k.ptx l.ptx
@@ -246,6 +261,9 @@ k.ptx -regUsageLevel 20 --ptx-length 1 -dlcm x --abi-compile x --disable-smem-re
 """
 
 ACCEPTED = """
+steps.ptx
+steps.ptx -suppress-debug-info
+steps.ptx -g
 k.ptx --fast-compile -ewp -split-compile 2
 k.ptx -disable-smem-reservation true --fast-compile -g
 k.ptx -g -c -cloning yes --fast-compile -ewp

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import orias
+from orias.cubin.debugline import ptx_text_section
 from orias.cubin.elf import ElfFile
 from orias.cubin.model import DebugSection, LineRow, SourceFile
 from orias.cubin.reader import Reader
@@ -57,6 +58,42 @@ def test_bytes_of_ptxas(tmp_path: Path, target: str) -> None:
     assert [s.name for s in ours.sections] == [s.name for s in want.sections]
     for s, t in zip(want.sections, ours.sections, strict=True):
         assert t.data == s.data, s.name
+
+
+TEXT = """.visible .entry k(.param .u64 p0)
+{
+	.local .align 4 .b8 depot[8];
+	.local.align 4 .b8 other[8];
+/*
+.locx
+.lo
+.loca
+.localx
+.b16 1
+.b8x
+.b32x
+.b64
+.file.
+ .local foo
+ /foo
+ //foo
+*/
+.reg
+.b16 %h;
+.reg
+.b32 %r;
+	ret;
+}
+"""
+
+
+def test_lines_that_the_copy_of_the_text_lacks(tmp_path: Path) -> None:
+    """Lines are dropped by their first characters: declarations of local variables and 16-bit data stay."""
+    data = compile_ptx(tmp_path, TEXT, "sm_80", "-lineinfo")
+    want = next(s.data for s in ElfFile(data).sections if s.name == ".nv_debug_ptx_txt")
+    kept = ptx_text_section((tmp_path / "in.ptx").read_text())
+    assert kept == want
+    assert b".local .align 4 .b8 depot[8];\0" in kept and b".b16 %h;\0" in kept and b".loca\0" not in kept
 
 
 def test_nvdisasm_reads_rows(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_code_with_functions_apart_runs(arch: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arch", ARCHES)
-@pytest.mark.parametrize("name", ["calls", "frame", "types"])
+@pytest.mark.parametrize("name", ["calls", "frame", "generator", "types"])
 def test_sections_say_what_those_of_ptxas_say(name: str, arch: str, tmp_path: Path) -> None:
     """All bytes are ptxas's but code addresses; relocations are against the same symbols."""
     mine, other = ours(name, arch), theirs(name, arch, tmp_path)

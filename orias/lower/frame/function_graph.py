@@ -82,5 +82,5 @@ class FunctionGraph:
         """Shared variables that some functions name."""
         out: set[Var] = set()
         for f in functions:
-            out |= self.facts(f).shared
+            out.update(self.facts(f).shared)
         return out

@@ -9,7 +9,7 @@ from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Functio
 @final
 class Facts:
     """``branches``: uses of each label, by index; ``functions``: called or address taken; ``addressed``: those whose address is
-    taken; ``indirect``: it calls through pointers; ``shared``: shared variables used; ``alloca``: the stack pointer moves;
+    taken; ``indirect``: it calls through pointers; ``shared``: shared variables used, by first use; ``alloca``: the stack pointer moves;
     ``taken``: parameter variables whose address is taken; ``calls``: call instructions; ``gradients``: samplings with gradients;
     ``copies``: copies from global memory to the cluster."""
 
@@ -31,7 +31,7 @@ class Facts:
         self.functions: list[Function] = []
         self.addressed: list[Function] = []
         self.indirect: bool = False
-        self.shared: set[Var] = set()
+        self.shared: dict[Var, None] = {}
         self.taken: set[Var] = set()
         self.calls: list[Instr] = []
         self.gradients: list[Instr] = []
@@ -79,7 +79,7 @@ class Facts:
         elif o.var is not None:
             space = o.var.space
             if space == "shared":
-                self.shared.add(o.var)
+                self.shared[o.var] = None
             elif o.var.init is not None:
                 pointed = functions_in_data(o.var)
                 self.functions.extend(pointed)
@@ -106,13 +106,13 @@ def functions_in_data(*variables: Var) -> list[Function]:
 
 
 def _flat(o: Operand) -> list[Operand]:
-    """The operands inside an operand, at any depth of nesting."""
+    """The operands inside an operand, at any depth of nesting, in the order of the text."""
     out: list[Operand] = []
-    todo = list(o.elems)
+    todo = o.elems[::-1]
     while todo:
         e = todo.pop()
         out.append(e)
-        todo.extend(e.elems)
+        todo.extend(e.elems[::-1])
     return out
 
 

@@ -108,9 +108,9 @@ class ModuleLower:
                 kernel.table_bytes = 8 * (1 + len(kernel.pointers))
         elif not f.entry:
             kernel.params, kernel.param_bytes = [], 0
-            self.data.share_common()
+            self.data.share_common(f)
         elif not self.options.relocatable:
-            self.data.layout_shared(kernel, [])
+            self.data.take_shared(kernel)
         else:
             self.data.list_shared(kernel)
         kernel.entry = lower_function(self, f, f.name, "entry" if f.entry else "func")

@@ -3,11 +3,12 @@
 from typing import Final, final
 
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, Variable
-from orias.cubin.variable_layout import by_alignment, shared_with_debug
+from orias.cubin.variable_layout import by_alignment
 from orias.diag import Unsupported
 from orias.lower.frame import data_layout
 from orias.lower.frame.function_graph import FunctionGraph
 from orias.lower.frame.program import Kernel, Program
+from orias.lower.frame.shared_layout import SharedLayout
 from orias.ptx.ast import Function, Module, SymInit, Var
 
 _LARGEST_DATA: Final = 1 << 28
@@ -21,11 +22,9 @@ class ModuleData:
     __slots__ = (
         "_ast",
         "_bank4",
-        "_common_shared",
-        "_common_size",
-        "_dynamic_start",
         "_functions",
         "_program",
+        "_shared_layout",
         "_symbols",
         "_variables",
         "const_offsets",
@@ -40,13 +39,10 @@ class ModuleData:
         self._program: Final[Program] = program
         self._functions: Final[FunctionGraph] = functions
         self._bank4: Final[dict[str, int]] = {}
-        self._common_shared: Final[dict[Var, int]] = {}
-        self._common_size: int = 0
-        self._dynamic_start: int = 0
-        """Where dynamic shared memory begins in all kernels, if functions with sections of their own use it."""
+        self._shared_layout: Final[SharedLayout] = SharedLayout()
         self._symbols: Final[dict[Var, str]] = _local_symbols(module)
-        if options.debug and not options.relocatable:
-            self._symbols.update(_debug_symbols(module))
+        if options.debug:
+            self._symbols.update(_debug_symbols(module, options.relocatable))
         self.used: Final[set[Var]] = set()
         """Variables that code or the data of others names."""
         self.const_offsets: Final[dict[Var, int]] = {}
@@ -60,7 +56,7 @@ class ModuleData:
         if not options.relocatable:
             self._layout_const()
             if options.own_sections:
-                self._layout_common_shared()
+                self._layout_own_sections()
 
     def symbol(self, v: Var) -> str:
         """The symbol of a variable, which for one declared in a function is another than its name."""
@@ -104,7 +100,7 @@ class ModuleData:
                 continue
             if v.space not in ("global", "const", "shared"):
                 continue
-            if v.space == "shared" and not options.relocatable and v not in self._common_shared:
+            if v.space == "shared" and not options.relocatable and v not in self._shared_layout.common:
                 continue
             if v.space == "shared" and v.function is not None and v.function.entry and v.linkage != "extern":
                 continue
@@ -132,7 +128,7 @@ class ModuleData:
             if v.space == "const":
                 out.offset = self.const_offsets.get(v, -1)
             elif v.space == "shared":
-                out.offset = self._common_shared.get(v, -1)
+                out.offset = self._shared_layout.places.get(v, -1)
             program.variables.append(out)
 
     def _use_what_data_names(self) -> None:
@@ -168,47 +164,30 @@ class ModuleData:
 
     # --- shared variables ---------------------------------------------------------------------------------------
 
-    def _layout_common_shared(self) -> None:
-        """Place shared variables of functions with sections of their own: before the kernel's, at equal offsets in all."""
+    def _layout_own_sections(self) -> None:
+        """Place shared variables where functions have sections of their own."""
         functions = [f for f in self._ast.functions if f.body is not None]
-        entries = [f for f in functions if f.entry]
-        used = self._functions.shared_variables(*[f for f in functions if not f.entry])
-        # Debug information names dynamic shared memory, whatever uses it.
-        named = self._functions.shared_variables(*entries) | used if self._program.options.debug else used
-        top = 0
-        dynamic = [v for v in self._variables if v in named and v.size == 0]
-        for v in self._in_shared_order([v for v in self._variables if v in used and v.size]):
-            top = data_layout.align_up(top, data_layout.var_align(v))
-            self._common_shared[v] = top
-            top += v.size
-        self._common_size = top
-        if not dynamic:
-            return
-        # One address for all kernels that use it: after the static variables of each.
-        for f in entries:
-            if self._uses_dynamic(f):
-                mine = self._functions.facts(f).shared
-                own = [v for v in [*f.variables, *self._ast.variables] if v in mine and v not in self._common_shared]
-                at = self._common_size
-                for v in self._in_shared_order(own):
-                    at = data_layout.align_up(at, data_layout.var_align(v)) + v.size
-                top = max(top, at)
-        self._dynamic_start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
-        self._common_shared.update(dict.fromkeys(dynamic, self._dynamic_start))
+        called = [f for f in functions if not f.entry]
+        # What a linker adds may call any function from any kernel.
+        extensible = self._program.options.extensible
+        reached = {f: called if extensible else self._functions.reach(f) for f in functions if f.entry}
+        self._shared_layout.lay_out(self._ast, reached, self._functions.facts, self._program.options.debug)
 
-    def _in_shared_order(self, variables: list[Var]) -> list[Var]:
-        """The order of shared variables in memory: as declared, but sorted with -g."""
-        if not self._program.options.debug:
-            return variables
-        return [variables[n] for n in shared_with_debug([(data_layout.var_align(v), v.size) for v in variables])]
+    def share_common(self, f: Function) -> None:
+        """For a function with a section of its own: its shared variables are where all kernels have them."""
+        places = self._shared_layout.places
+        self.shared = {v: places[v] for v in self._functions.facts(f).shared if v in places}
 
-    def _uses_dynamic(self, f: Function) -> bool:
-        """Whether a kernel, or a function that it may call, uses dynamic shared memory."""
-        return any(v.size == 0 for v in self._functions.shared_variables(f, *self._functions.reach(f)))
-
-    def share_common(self) -> None:
-        """For a function with a section of its own: it has the shared variables of all such functions."""
-        self.shared = dict(self._common_shared)
+    def take_shared(self, kernel: Kernel) -> None:
+        """For a kernel whose functions have sections of their own: the shared variables that it may reach."""
+        layout = self._shared_layout
+        memory = layout.kernels[kernel.ptx]
+        self.shared = memory.places
+        own = [v for v in memory.places if v.size and v not in layout.common]
+        kernel.shared_size = memory.size
+        kernel.shared_align = max((data_layout.var_align(v) for v in memory.places), default=1)
+        kernel.shared = [self._placed(v, self.shared[v]) for v in own]
+        kernel.shared_dynamic = [self._placed(v, self.shared[v]) for v in memory.places if v.size == 0]
 
     def list_shared(self, kernel: Kernel) -> None:
         """For a kernel whose shared variables a linker places: those that it declares itself."""
@@ -222,38 +201,24 @@ class ModuleData:
         """Place the shared variables of a kernel and of the functions that are copied after it."""
         f = kernel.ptx
         used = self._functions.shared_variables(f, *reached)
+        variables = [v for g in [f, *reached] for v in g.variables if v in used]
+        variables += [v for v in self._ast.variables if v in used]
         self.shared = {}
         top = 0
-        if self._common_shared:
-            top = self._common_size
-            self.shared = dict(self._common_shared)
-            kernel.shared_align = max(data_layout.var_align(v) for v in self._common_shared)
-            used -= self._common_shared.keys()
-        local = [v for g in [f, *reached] for v in g.variables if v in used]
-        module = [v for v in self._ast.variables if v in used]
-        for v in self._in_shared_order([*local, *module]):
-            if v.size:
-                top = data_layout.align_up(top, data_layout.var_align(v))
-                self.shared[v] = top
-                top += v.size
         dynamic: list[Var] = []
-        for v in [*local, *module]:
+        for v in variables:
             kernel.shared_align = max(kernel.shared_align, data_layout.var_align(v))
             if v.size == 0:
                 dynamic.append(v)
-            else:
-                kernel.shared.append(self._placed(v, self.shared[v]))
-        uses_dynamic = self._uses_dynamic(f)
-        if self._dynamic_start and uses_dynamic:
-            top = self._dynamic_start
+                continue
+            self.shared[v] = data_layout.align_up(top, data_layout.var_align(v))
+            top = self.shared[v] + v.size
+            kernel.shared.append(self._placed(v, self.shared[v]))
         kernel.shared_size = top
-        if uses_dynamic:
-            kernel.shared_dynamic = [self._placed(v, self._dynamic_start) for v in self._common_shared if v.size == 0]
-        if dynamic:
-            start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
-            for v in dynamic:
-                self.shared[v] = start
-                kernel.shared_dynamic.append(self._placed(v, start))
+        start = data_layout.align_up(top, max((data_layout.var_align(v) for v in dynamic), default=1))
+        for v in dynamic:
+            self.shared[v] = start
+            kernel.shared_dynamic.append(self._placed(v, start))
 
     def _placed(self, v: Var, offset: int) -> Variable:
         """A shared variable at a byte offset."""
@@ -287,11 +252,13 @@ def _local_symbols(module: Module) -> dict[Var, str]:
     return out
 
 
-def _debug_symbols(module: Module) -> dict[Var, str]:
-    """Symbols of shared variables that functions of a whole program declare, with -g: the name; of a second one ``name.1``."""
+def _debug_symbols(module: Module, relocatable: bool) -> dict[Var, str]:
+    """Symbols of shared variables that functions declare, with -g: the name; of a second one ``name.1``; in objects those of local
+    functions come last, as their code."""
     out: dict[Var, str] = {}
     count: dict[str, int] = {v.name: 1 for v in module.variables}
-    for f in module.functions:
+    late = {f for f in module.functions if relocatable and data_layout.BINDING[f.linkage] == LOCAL}
+    for f in sorted(module.functions, key=lambda g: g in late):
         for v in f.variables:
             if v.space == "shared" and v.linkage == "":
                 again = count.get(v.name, 0)
