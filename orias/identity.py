@@ -61,4 +61,5 @@ def stamp() -> tuple[int, int, int]:
 def identity() -> str:
     """`identity_of` the package that runs, computed once per process (10 to 20 ms); the command line keeps it until a file changes."""
     root = os.path.dirname(os.path.abspath(__file__))
-    return remembered("identity", tuple(_folders(root, "")), "identity", lambda: identity_of(root))
+    found: str = remembered("identity", tuple(_folders(root, "")), "identity", lambda: identity_of(root))
+    return found

@@ -80,10 +80,10 @@ def units_of(o: Opnd, width: int) -> range:
 
 def accesses(inst: Inst, fn: Func | None = None) -> Access:
     """What an instruction reads and writes, for reading only; `fn` has the facts of calls (without it calls access only their operands)."""
-    known = inst.access
+    before = inst.access
     op = inst.op
-    if known is not None and known.of(op, inst.dst, inst.src, inst.guard):
-        return known
+    if before is not None and before.of(op, inst.dst, inst.src, inst.guard):
+        return before
     a = Access(op, inst.dst, inst.src, inst.guard)
     reads, writes = a.reads, a.writes
     # Operand tests and the common widths are inlined here: in plain Python the calls would cost more than the rest.
