@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 if TYPE_CHECKING:
     from types import TracebackType
 
-ALLOCATIONS: Final = 50_000
+ALLOCATIONS: Final = 500_000
 """New container objects between two collections (CPython's default: 700)."""
 _SELDOM: Final = (ALLOCATIONS, 10, 10)
 

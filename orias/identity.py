@@ -7,6 +7,8 @@ a compiled wheel too: both builds have the same identity, as they make the same 
 import os
 from functools import cache
 
+from orias.kept import remembered
+
 SUFFIXES = (".py", ".txt", ".isa", ".json", ".csv", ".ptx")
 """Endings of the files that decide what a compile does."""
 
@@ -38,6 +40,16 @@ def _files(folder: str, prefix: str) -> list[str]:
     return out
 
 
+def _folders(folder: str, prefix: str) -> list[str]:
+    """The folders with sources and tables below `folder`, itself first."""
+    out = [prefix]
+    with os.scandir(folder) as entries:
+        for e in entries:
+            if e.name != "__pycache__" and e.is_dir():
+                out += _folders(e.path, prefix + e.name + "/")
+    return out
+
+
 def stamp() -> tuple[int, int, int]:
     """Number, bytes and newest change (ns) of the sources and tables of the package: cheaper than `identity`, for a process that stays."""
     folder = os.path.dirname(os.path.abspath(__file__))
@@ -47,5 +59,7 @@ def stamp() -> tuple[int, int, int]:
 
 @cache
 def identity() -> str:
-    """`identity_of` the package that runs, computed once per process (10 to 20 ms)."""
-    return identity_of(os.path.dirname(os.path.abspath(__file__)))
+    """`identity_of` the package that runs, computed once per process (10 to 20 ms); the command line keeps it until a file changes."""
+    root = os.path.dirname(os.path.abspath(__file__))
+    found: str = remembered("identity", tuple(_folders(root, "")), "identity", lambda: identity_of(root))
+    return found

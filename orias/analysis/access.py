@@ -4,7 +4,7 @@ A *unit* is one physical 32-bit register, predicate or barrier register: R at 0,
 528.  RZ, URZ, PT and UPT are no units.  The functions here apply after register allocation.
 """
 
-from typing import Final, final
+from typing import Final
 
 from orias.isa.fetch import result_widths
 from orias.isa.fetch import source_widths as fetch_widths
@@ -27,6 +27,7 @@ from orias.isa.operand import (
     reg_id,
 )
 from orias.isa.widths import src_width, widths
+from orias.ori.access import Access
 from orias.ori.ir import CallInfo, Func, Inst
 
 R_BASE: Final = 0
@@ -46,17 +47,6 @@ SLOT_GUARD: Final = 255
 SLOT_IMPLIED: Final = 254
 _BESIDE: Final = F_READS_PR | F_WRITES_PR | F_WRITES_B
 """Operations that read or write registers in addition to their operands."""
-
-
-@final
-class Access:
-    """``reads``: ``unit << 8 | source position``; ``writes``: ``unit << 8 | word of the result << 4 | result position``."""
-
-    __slots__ = ("reads", "writes")
-
-    def __init__(self) -> None:
-        self.reads: list[int] = []
-        self.writes: list[int] = []
 
 
 def unit_name(unit: int) -> str:
@@ -89,9 +79,12 @@ def units_of(o: Opnd, width: int) -> range:
 
 
 def accesses(inst: Inst, fn: Func | None = None) -> Access:
-    """What an instruction reads and writes; `fn` has the facts of calls (without it calls access only their operands)."""
-    a = Access()
+    """What an instruction reads and writes, for reading only; `fn` has the facts of calls (without it calls access only their operands)."""
+    before = inst.access
     op = inst.op
+    if before is not None and before.of(op, inst.dst, inst.src, inst.guard):
+        return before
+    a = Access(op, inst.dst, inst.src, inst.guard)
     reads, writes = a.reads, a.writes
     # Operand tests and the common widths are inlined here: in plain Python the calls would cost more than the rest.
     if op.flags & F_WGMMA:
@@ -132,10 +125,13 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     if op.flags & _BESIDE:
         reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(op.flags, inst.src)])
         writes.extend([u << 8 for u in implied_writes(op.flags, inst.src)])
-    if op.flags & F_WGMMA_SYNC and fn is not None:
-        _implied(fn.implied.get(inst.uid, 0), reads, writes)
-    if op.flags & F_CALL and fn is not None:
-        info = fn.calls.get(inst.uid)
+    if not op.flags & (F_CALL | F_WGMMA_SYNC):
+        inst.access = a
+    elif fn is not None:
+        # The function has a part in these: they are found anew each time.
+        if op.flags & F_WGMMA_SYNC:
+            _implied(fn.implied.get(inst.uid, 0), reads, writes)
+        info = fn.calls.get(inst.uid) if op.flags & F_CALL else None
         if info is not None:
             _clobbers(info, writes)
     return a

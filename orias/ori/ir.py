@@ -20,6 +20,7 @@ from typing import Final, final
 from orias.isa.op import F_CALL, F_JUMP, F_TABLE_JUMP, F_TERM, Op, op
 from orias.isa.operand import FIRST_VIRTUAL, K_NONE, K_R, PT, Opnd, is_vreg, reg, vreg
 from orias.knobs.knob_values import DEFAULTS, Knobs
+from orias.ori.access import Access
 from orias.ori.decisions import Decision
 from orias.target.abi import LAST_SCRATCH_UR
 from orias.target.profile import Target
@@ -55,7 +56,7 @@ class Inst:
     barrier 8..10, wait mask 11..16, reuse 17..20; NO_CTL before scheduling.  ``loc`` is the PTX line (0: none).
     """
 
-    __slots__ = ("ctl", "dst", "guard", "loc", "old", "op", "src", "uid")
+    __slots__ = ("access", "ctl", "dst", "guard", "loc", "old", "op", "src", "uid")
 
     def __init__(
         self,
@@ -75,6 +76,8 @@ class Inst:
         self.ctl: int = NO_CTL
         self.loc: int = loc
         self.uid: int = uid
+        self.access: Access | None = None
+        """What it reads and writes as it was when somebody asked last (:mod:`orias.analysis.access`), after allocation."""
 
     def uses(self) -> list[Opnd]:
         """Every operand the instruction reads: sources, guard, old value.  The list is for reading only."""

@@ -34,6 +34,7 @@ def _aligned() -> dict[tuple[int, int], int]:
 
 
 _ALIGNED: Final = _aligned()
+_ANY: Final = (1 << _BITS) - 1
 
 
 @final
@@ -183,6 +184,8 @@ def attempt(
         c.slot = -1
     used = 0
     failed: list[Cls] = []
+    tight = not comfort and shown is None
+    reach = fn.knobs.reg_alloc_snug_reach
     for c in todo:
         slot = -2
         if known is not None:
@@ -190,6 +193,21 @@ def attempt(
             if slot >= 0 and slot + max(c.words) > cap:
                 known = None
                 slot = -2
+        if tight and len(c.words) == 1 and not c.pinned:
+            place, segs = next(iter(c.words.items()))
+            if slot == -2:
+                slot = _choose_word(c, place, segs, occ, avail, costly & ~used, reach)
+            if slot >= 0:
+                c.slot = slot
+                bit = 1 << (slot + place)
+                used |= bit
+                for s, e, _ in segs:
+                    occ.add(s, e, bit)
+            else:
+                failed.append(c)
+                if once:
+                    break
+            continue
         if slot == -2:
             three, two = (0, 0) if banks is None else banks.disliked(c)
             slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, shown, three, two, fn.knobs, late)
@@ -511,6 +529,29 @@ def _choose(
         # A register more than needed may cost occupancy.
         return _lowest(ok & ~cost, two | -2 << FREE_WORDS)
     return (ok & -ok).bit_length() - 1
+
+
+def _choose_word(c: Cls, place: int, segs: list[Seg], occ: Occupancy, avail: int, costly: int, reach: int) -> int:
+    """As :func:`_choose`, of a class of one word that prefers nothing: the register for its place 0, or -1.
+
+    The tightest packing makes most of its choices here.
+    """
+    taken = ~avail
+    for s, e, _ in segs:
+        taken |= occ.taken(s, e)
+    ok = _ALIGNED[c.mod, c.phase] if c.mod > 1 else _ANY
+    if c.least > 0:
+        ok &= -1 << c.least
+    if place:
+        ok = ok & ~(taken >> place) if place > 0 else ok & ~((taken << -place) | (1 << -place) - 1)
+        costly = costly >> place if place > 0 else costly << -place
+    else:
+        ok &= ~taken
+    if not ok:
+        return -1
+    if not ok & ~costly:
+        return (ok & -ok).bit_length() - 1
+    return _snug(c, occ, ok & ~costly, reach)
 
 
 def _lowest(choice: int, two: int) -> int:

@@ -13,7 +13,7 @@ from orias.regalloc.accumulator_registers import tie_accumulators
 from orias.regalloc.allocate import Assignment, allocate, allocate_again, lost_in_calls
 from orias.regalloc.call_registers import expand_calls
 from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
-from orias.regalloc.files import FILES
+from orias.regalloc.files import FILES, usable
 from orias.regalloc.frame import finish_frame
 from orias.regalloc.locate import locate
 from orias.regalloc.pack import pack_registers
@@ -131,18 +131,17 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
     for _ in range(fn.knobs.reg_alloc_max_spill_rounds):
         result = Assignment()
         lacking = [file for file in FILES if file != K_R and not allocate(classes, file, result)]
-        if not lacking and allocate(classes, K_R, result):
+        # Where there are more words than registers no attempt is needed: it fails for certain.
+        crowded = _may_crowd(classes) and max(Pressure(classes, K_R, None).excess) > 0
+        if not lacking and not crowded and allocate(classes, K_R, result):
             pack_registers(classes, result)
             return classes, result
         makers = rematerialisable(classes, state)
         victims: list[Cls] = []
         for file in lacking:
             victims.extend(_victims(classes, file, result, state.temps, makers, penalty)[0])
-        # Values of other files that are spilled move to R, in another round.  In this one R needs no attempt: it fails
-        # for certain where there are more words than registers.
-        if victims:
-            crowded = max(Pressure(classes, K_R, None).excess) > 0
-        else:
+        # Values of other files that are spilled move to R, in another round.  In this one R needs no attempt.
+        if not victims and not crowded:
             crowded = not lacking or not allocate(classes, K_R, result)
         room: list[int] = []
         if crowded:
@@ -156,6 +155,13 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         classes = _tied_classes(fn)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
     raise OutOfRegisters(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
+
+
+def _may_crowd(classes: Classes) -> bool:
+    """False if the R registers suffice for all words of all classes at once, so that no point can lack any."""
+    words = sum(len(c.words) for c in classes.all() if c.file == K_R)
+    rg = classes.rg
+    return bool(rg.clobbers or rg.fn.entry_regs) or words + len(rg.phys) > usable(rg.fn, K_R).bit_count()
 
 
 def _tied_classes(fn: Func) -> Classes:

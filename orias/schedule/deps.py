@@ -8,7 +8,7 @@ registers.
 
 from typing import Final, final
 
-from orias.analysis.access import SLOT_GUARD, UNITS, Access, accesses
+from orias.analysis.access import SLOT_GUARD, UNITS, accesses
 from orias.isa.op import (
     ANYWHERE,
     F_ALIGNED,
@@ -53,6 +53,7 @@ from orias.isa.operand import (
     word_text,
 )
 from orias.isa.roles import NEXT_ADDRESS
+from orias.ori.access import Access
 from orias.ori.ir import OP_IN_TURN, Block, Func, Inst
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE

@@ -75,10 +75,9 @@ def _name_acquires(fn: Func) -> None:
 def _set_control_words(fn: Func) -> None:
     kept = [list(b.insts) for b in fn.blocks]
     assign(fn)
-    mark_reuse(fn)
     if spread_reads(fn):
         # Without the NOPs that extend stall counts, which come anew too.
         for b, insts in zip(fn.blocks, kept, strict=True):
             b.insts = insts
         assign(fn)
-        mark_reuse(fn)
+    mark_reuse(fn)

@@ -17,7 +17,7 @@ Calls and returns wait for everything: no event is pending at the start of a fun
 
 from typing import Final, final
 
-from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, accesses
 from orias.analysis.liveness import members
 from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import (
@@ -43,6 +43,7 @@ from orias.isa.op import (
     op,
 )
 from orias.isa.operand import K_SB, PT, kind_of, payload
+from orias.ori.access import Access
 from orias.ori.ir import ACQUIRES, Block, Func, Inst
 from orias.schedule.board_choice import ASYNC_SCOREBOARD, SCOREBOARDS, Again, Chooser
 from orias.schedule.control_rows import WAITS_FOR_ACQUIRES, WAITS_FOR_LOADS, Event, Row

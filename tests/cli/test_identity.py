@@ -1,6 +1,10 @@
 """The version text changes with the code."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +34,39 @@ def test_identity_changes_with_sources_and_tables(tmp_path: Path) -> None:
     (tmp_path / "c.py").write_text("")
     seen.append(identity_of(str(tmp_path)))
     assert len(set(seen)) == 4
+
+
+def test_the_kept_identity_is_that_of_the_code(tmp_path: Path) -> None:
+    """The command line keeps the identity beside the code; a change of any file, in any folder, is seen."""
+    import orias as package
+
+    package_folder = tmp_path / "orias"
+    shutil.copytree(
+        Path(package.__file__).parent, package_folder, ignore=lambda _, names: [n for n in names if n == "__pycache__"]
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPATH"] = str(tmp_path)
+
+    def version() -> str:
+        command = [sys.executable, "-m", "orias", "--version"]
+        text = subprocess.run(command, capture_output=True, check=True, env=environment, timeout=60).stdout
+        found = re.search(r"\(code ([0-9a-f]{16})\)", text.decode())
+        assert found is not None
+        return found.group(1)
+
+    seen = [version()]
+    assert seen[0] == identity_of(str(package_folder))
+    assert list((package_folder / "__pycache__").glob("*.identity.kept"))
+    assert version() == seen[0]
+    for name in ("isa/data/operations.isa", "passes/licm.py", "version.py"):
+        with open(package_folder / name, "a") as f:
+            f.write("# changed\n")
+        assert version() == identity_of(str(package_folder))
+        seen.append(version())
+    (package_folder / "passes" / "new.py").write_text("")
+    seen.append(version())
+    assert seen[-1] == identity_of(str(package_folder))
+    assert len(set(seen)) == len(seen)
 
 
 RELEASES = [
