@@ -222,23 +222,20 @@ def _join_compare(cx: Cx, inst: Inst, ins: list[Opnd], reads: list[int], lut: in
         return False
     for x, y in ((ins[j], ins[k]), (ins[k], ins[j])):
         d = cx.absorbable(x)
-        if (
-            d is None
-            or not d.op.flags & F_COMPARES
-            or d.op.signs == SIGNS_HALF
-            or "EX" in d.op.mods
-            or not _only_first(d)
-        ):
+        if d is None or not d.op.flags & F_COMPARES or d.op.signs == SIGNS_HALF or not _only_first(d):
             continue
         if d.src[2] != PT or "AND" not in d.op.mods:
             continue
         mods = list(d.op.mods)
+        # The high half of a 64-bit compare has the result of the low half too, whose negation it needs for its own.
+        below = d.src[3:]
         if x & INV:
             if d.op.base != "ISETP" or mods[0] not in _NEGATED:
                 continue
             mods[0] = _NEGATED[mods[0]]
+            below = [o ^ INV for o in below]
         mods[mods.index("AND")] = name
-        cx.rewrite(inst, op(".".join([d.op.base, *mods])), [d.src[0], d.src[1], y])
+        cx.rewrite(inst, op(".".join([d.op.base, *mods])), [d.src[0], d.src[1], y, *below])
         inst.loc = 0  # as with ptxas: it stands for two lines, and counts to what precedes it
         return True
     return False
