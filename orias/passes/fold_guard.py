@@ -108,11 +108,14 @@ def _packed_for(values: Values, here: dict[int, Inst], inst: Inst) -> Inst | Non
 def _guarded_values(inst: Inst, values: Values) -> list[tuple[Opnd, Opnd, Opnd]]:
     """(value, guard, old) of a guarded copy, or of either side of a SEL.
 
-    A constant becomes an old value where the other side is a load that has the guard already: the predicate is free after the
+    A constant becomes the old value of a load that has the opposite guard, or the same as a SEL: the predicate is free after the
     load, not after its result.
     """
-    if inst.op is OP_COPY and inst.guard != PT and is_bare(inst.src[0]):
-        return [(inst.src[0], inst.guard, inst.old)]
+    if inst.op is OP_COPY and inst.guard != PT:
+        out = [(inst.src[0], inst.guard, inst.old)] if is_bare(inst.src[0]) else []
+        if _is_word(inst.src[0]) and _is_load_under(values, inst.old, inst.guard ^ INV):
+            out.append((inst.old, inst.guard ^ INV, inst.src[0]))
+        return out
     if inst.op is not _SEL or inst.guard != PT or not is_vreg(inst.dst[0]):
         return []
     yes, no, p = inst.src
@@ -121,10 +124,20 @@ def _guarded_values(inst: Inst, values: Values) -> list[tuple[Opnd, Opnd, Opnd]]
     if all(in_file(o, K_R) and is_bare(o) and is_vreg(o) for o in (yes, no)):
         return [(yes, p, no), (no, p ^ INV, yes)]
     for value, old, guard in ((yes, no, p), (no, yes, p ^ INV)):
-        d = values.definition(value)
-        if (is_imm(old) or old == RZ) and d is not None and d.guard == guard and d.op.loads() and is_bare(value):
+        if _is_word(old) and _is_load_under(values, value, guard):
             return [(value, guard, old)]
     return []
+
+
+def _is_word(o: Opnd) -> bool:
+    """True for a constant that can be the old value of a load."""
+    return is_imm(o) or o == RZ
+
+
+def _is_load_under(values: Values, o: Opnd, guard: Opnd) -> bool:
+    """True for the result, of one word, of a load under a guard."""
+    d = values.definition(o) if is_bare(o) else None
+    return d is not None and d.guard == guard and d.op.loads() and values.fn.width(o) == 1
 
 
 def _movable(d: Inst, guard: Opnd) -> bool:
@@ -134,7 +147,8 @@ def _movable(d: Inst, guard: Opnd) -> bool:
         return False
     if len([x for x in d.dst if is_vreg(x)]) != 1:
         return False
-    return d.guard == PT or (d.guard == guard and d.old == K_NONE)
+    # An old value of its own shows only where the guard is false, and there another one is taken.
+    return d.guard in (PT, guard)
 
 
 def _quiet(insts: list[Inst], start: int, end: int, d: Inst) -> bool:
