@@ -254,7 +254,9 @@ def _guarded_copy(cx: Cx, inst: Inst) -> None:
         inst.src = [value]
         cx.values.count(inst, 1)
         cx.changed = True
-    elif in_file(inst.dst[0], K_P) and in_file(inst.guard, K_P) and (is_true_pred(inst.src[0]) or is_true_pred(inst.old)):
+    elif (
+        in_file(inst.dst[0], K_P) and in_file(inst.guard, K_P) and (is_true_pred(inst.src[0]) or is_true_pred(inst.old))
+    ):
         # The register need not start with the constant, and a compare may take the guard.
         g, s, o = inst.guard, inst.src[0], inst.old
         either = o == PT or s == PT
