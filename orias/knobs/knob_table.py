@@ -124,7 +124,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedRegPreference", 6, 0, 100, "percent", "ScheduleInstructions", "Modelled time that an order may lose to the fastest if more warps fit with its registers (two thirds as much before sm_100)."),
     Knob("SchedReadyWindow", 48, 1, 10_000, "instructions", "ScheduleInstructions, PostSchedule", "Ready instructions of which the next one is chosen."),
     Knob("SchedMoveUpLimit", 256, 0, 100_000, "instructions", "ScheduleInstructions", "Distance that an instruction may move up from its place."),
-    Knob("SchedPredicateLimit", 5, 1, 7, "predicates", "ScheduleInstructions", "Predicates that an order may hold at once."),
+    Knob("SchedPredicateLimit", 6, 1, 7, "predicates", "ScheduleInstructions", "Predicates that an order may hold at once."),
     Knob("SchedRegReserve", 10, 0, 128, "registers", "ScheduleInstructions", "Registers below the limit that are left to the allocator."),
     Knob("SchedSinkRounds", 3, 0, 64, "rounds", "ScheduleInstructions", "How often the order with few registers is improved."),
     Knob("SchedSinkMaxInst", 3_000, 0, _M, "instructions", "ScheduleInstructions", "Longer pieces of code are improved once."),

@@ -1,13 +1,14 @@
 """A guarded copy of a value computed only for it becomes the guarded computation itself.
 
-``t = OP a, b`` and ``@p d = copy t old o`` give ``@p d = OP a, b old o``: one instruction instead of two.  A guarded copy of words
+``t = OP a, b`` and ``@p d = copy t old o`` give ``@p d = OP a, b old o``: one instruction instead of two; a selection between a
+guarded load and a constant is the load with the constant as its old value.  A guarded copy of words
 that are packed for it, over words that are packed too, becomes copies of the words if one of these can be folded.
 """
 
 from typing import Final
 
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE, op
-from orias.isa.operand import INV, K_NONE, K_R, PT, Opnd, in_file, is_bare, is_vreg
+from orias.isa.operand import INV, K_NONE, K_R, PT, RZ, Opnd, in_file, is_bare, is_imm, is_vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.def_use import Values
 from orias.passes.simplify import portable
@@ -28,7 +29,7 @@ def fold_guarded_copies(fn: Func) -> bool:
         position = {i.uid: k for k, i in enumerate(b.insts)}
         dead: set[int] = set()
         for k, inst in enumerate(b.insts):
-            for value, guard, old in _guarded_values(inst):
+            for value, guard, old in _guarded_values(inst, values):
                 d = values.definition(value)
                 if d is None or d.uid not in position or d.dst[0] != value or not values.single_use(value):
                     continue
@@ -104,15 +105,39 @@ def _packed_for(values: Values, here: dict[int, Inst], inst: Inst) -> Inst | Non
     return None
 
 
-def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:
-    """(value, guard, old) of a guarded copy, or of either side of a SEL of two registers."""
-    if inst.op is OP_COPY and inst.guard != PT and is_bare(inst.src[0]):
-        return [(inst.src[0], inst.guard, inst.old)]
-    if inst.op is _SEL and inst.guard == PT and is_vreg(inst.dst[0]):
-        yes, no, p = inst.src
-        if p != PT and all(in_file(o, K_R) and is_bare(o) and is_vreg(o) for o in (yes, no)):
-            return [(yes, p, no), (no, p ^ INV, yes)]
+def _guarded_values(inst: Inst, values: Values) -> list[tuple[Opnd, Opnd, Opnd]]:
+    """(value, guard, old) of a guarded copy, or of either side of a SEL.
+
+    A constant becomes the old value of a load that has the opposite guard, or the same as a SEL: the predicate is free after the
+    load, not after its result.
+    """
+    if inst.op is OP_COPY and inst.guard != PT:
+        out = [(inst.src[0], inst.guard, inst.old)] if is_bare(inst.src[0]) else []
+        if _is_word(inst.src[0]) and _is_load_under(values, inst.old, inst.guard ^ INV):
+            out.append((inst.old, inst.guard ^ INV, inst.src[0]))
+        return out
+    if inst.op is not _SEL or inst.guard != PT or not is_vreg(inst.dst[0]):
+        return []
+    yes, no, p = inst.src
+    if p == PT:
+        return []
+    if all(in_file(o, K_R) and is_bare(o) and is_vreg(o) for o in (yes, no)):
+        return [(yes, p, no), (no, p ^ INV, yes)]
+    for value, old, guard in ((yes, no, p), (no, yes, p ^ INV)):
+        if _is_word(old) and _is_load_under(values, value, guard):
+            return [(value, guard, old)]
     return []
+
+
+def _is_word(o: Opnd) -> bool:
+    """True for a constant that can be the old value of a load."""
+    return is_imm(o) or o == RZ
+
+
+def _is_load_under(values: Values, o: Opnd, guard: Opnd) -> bool:
+    """True for the result, of one word, of a load under a guard."""
+    d = values.definition(o) if is_bare(o) else None
+    return d is not None and d.guard == guard and d.op.loads() and values.fn.width(o) == 1
 
 
 def _movable(d: Inst, guard: Opnd) -> bool:
@@ -122,7 +147,8 @@ def _movable(d: Inst, guard: Opnd) -> bool:
         return False
     if len([x for x in d.dst if is_vreg(x)]) != 1:
         return False
-    return d.guard == PT or (d.guard == guard and d.old == K_NONE)
+    # An old value of its own shows only where the guard is false, and there another one is taken.
+    return d.guard in (PT, guard)
 
 
 def _quiet(insts: list[Inst], start: int, end: int, d: Inst) -> bool:

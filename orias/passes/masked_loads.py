@@ -1,10 +1,14 @@
 """OriDoPredication, after it: a guarded load of a vector keeps the old values itself.
 
-A guarded load of more than one word, and a guarded copy of each word that keeps an old value, become a load into a register that
-holds the old values already; zeros, the usual ones, are made two at a time.
+A guarded load of more than one word, and a guarded copy or a selection of each word that keeps an old value, become a load into a
+register that holds the old values already; zeros, the usual ones, are made two at a time.
 """
 
+from typing import Final
+
+from orias.isa.op import op
 from orias.isa.operand import (
+    INV,
     K_NONE,
     K_R,
     PT,
@@ -19,6 +23,8 @@ from orias.isa.operand import (
     vreg,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
+
+_SEL: Final = op("SEL")
 
 
 def keep_old_words(fn: Func) -> bool:
@@ -49,12 +55,13 @@ def _rewrite(fn: Func, b: Block, load: Inst, uses: list[tuple[Inst, Opnd]]) -> b
     """Give a load the old values of the copies that read it, if all its readers are such copies."""
     old: list[Opnd] = [K_NONE] * fn.width(load.dst[0])
     for inst, o in uses:
-        if inst.op is not OP_COPY or inst.guard != load.guard or o != inst.src[0] or has_modifiers(o):
+        before = _old_value(inst, o, load.guard)
+        if before == K_NONE or has_modifiers(o):
             return False
         first, count = lane_words(o, len(old))
-        if count != 1 or old[first] not in (K_NONE, inst.old) or not _word(fn, inst.old):
+        if count != 1 or old[first] not in (K_NONE, before) or not _word(fn, before):
             return False
-        old[first] = inst.old
+        old[first] = before
     if all(o == K_NONE for o in old):
         return False
     parts = [RZ if o in (K_NONE, RZ) else o for o in old]
@@ -65,9 +72,21 @@ def _rewrite(fn: Func, b: Block, load: Inst, uses: list[tuple[Inst, Opnd]]) -> b
     whole = fn.new_vreg(K_R, len(old))
     b.insts.insert(at, fn.new_inst(OP_PACK, [whole], parts, loc=load.loc))
     load.old = whole
-    for inst, _ in uses:
-        inst.guard, inst.old = PT, K_NONE
+    for inst, o in uses:
+        inst.op, inst.src, inst.guard, inst.old = OP_COPY, [o], PT, K_NONE
     return True
+
+
+def _old_value(inst: Inst, o: Opnd, guard: Opnd) -> Opnd:
+    """What an instruction takes where a guard is false, and otherwise operand `o`; K_NONE if it is no such instruction."""
+    if inst.op is OP_COPY:
+        return inst.old if inst.guard == guard and o == inst.src[0] else K_NONE
+    if inst.op is not _SEL or inst.guard != PT:
+        return K_NONE
+    yes, no, p = inst.src
+    if yes == o and no != o and p == guard:
+        return no
+    return yes if no == o and yes != o and p ^ INV == guard else K_NONE
 
 
 def _word(fn: Func, o: Opnd) -> bool:

@@ -5,6 +5,7 @@ from typing import Final
 from orias.isa.op import F_COMPARES, SIGNS_HALF, op
 from orias.isa.operand import (
     INV,
+    K_NONE,
     K_P,
     K_R,
     NOT_PT,
@@ -222,30 +223,27 @@ def _join_compare(cx: Cx, inst: Inst, ins: list[Opnd], reads: list[int], lut: in
         return False
     for x, y in ((ins[j], ins[k]), (ins[k], ins[j])):
         d = cx.absorbable(x)
-        if (
-            d is None
-            or not d.op.flags & F_COMPARES
-            or d.op.signs == SIGNS_HALF
-            or "EX" in d.op.mods
-            or not _only_first(d)
-        ):
+        if d is None or not d.op.flags & F_COMPARES or d.op.signs == SIGNS_HALF or not _only_first(d):
             continue
         if d.src[2] != PT or "AND" not in d.op.mods:
             continue
         mods = list(d.op.mods)
+        # The high half of a 64-bit compare has the result of the low half too, whose negation it needs for its own.
+        below = d.src[3:]
         if x & INV:
             if d.op.base != "ISETP" or mods[0] not in _NEGATED:
                 continue
             mods[0] = _NEGATED[mods[0]]
+            below = [o ^ INV for o in below]
         mods[mods.index("AND")] = name
-        cx.rewrite(inst, op(".".join([d.op.base, *mods])), [d.src[0], d.src[1], y])
+        cx.rewrite(inst, op(".".join([d.op.base, *mods])), [d.src[0], d.src[1], y, *below])
         inst.loc = 0  # as with ptxas: it stands for two lines, and counts to what precedes it
         return True
     return False
 
 
 def _guarded_copy(cx: Cx, inst: Inst) -> None:
-    """``@p d = copy s old o``: selects of equal values and constant guards."""
+    """``@p d = copy s old o``: selects of equal values, constant guards, and predicates of which one is constant."""
     if inst.guard == PT:
         return
     if inst.old == inst.src[0]:
@@ -254,6 +252,19 @@ def _guarded_copy(cx: Cx, inst: Inst) -> None:
         inst.guard = PT
         inst.old = 0
         inst.src = [value]
+        cx.values.count(inst, 1)
+        cx.changed = True
+    elif (
+        in_file(inst.dst[0], K_P) and in_file(inst.guard, K_P) and (is_true_pred(inst.src[0]) or is_true_pred(inst.old))
+    ):
+        # The register need not start with the constant, and a compare may take the guard.
+        g, s, o = inst.guard, inst.src[0], inst.old
+        either = o == PT or s == PT
+        pair = [g ^ INV, s] if o == PT else [g, s] if o == NOT_PT else [g, o] if s == PT else [g ^ INV, o]
+        table = INPUTS[0] | INPUTS[1] if either else INPUTS[0] & INPUTS[1]
+        cx.values.count(inst, -1)
+        inst.op, inst.guard, inst.old = op("PLOP3.LUT"), PT, K_NONE
+        inst.dst, inst.src = [inst.dst[0], PT], [*pair, PT, imm(table), imm(0)]
         cx.values.count(inst, 1)
         cx.changed = True
 

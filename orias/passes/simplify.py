@@ -253,7 +253,9 @@ def _substitute(cx: Cx, inst: Inst) -> None:
         o = inst.old
         if is_vreg(o):
             n = resolve(cx, o, inst)
-            if n != o and kind_of(n) == kind_of(o):
+            # The register of a load starts with a constant by itself; a shared one would have to be kept and copied.
+            constant = is_imm(n) and inst.op.loads() and cx.fn.width(o) == 1
+            if n != o and (kind_of(n) == kind_of(o) or constant):
                 _recount(cx, o, n)
                 inst.old = n
 

@@ -503,7 +503,7 @@ def _choose(
         if len(c.words) == 1:
             return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
         if late is None:
-            return _lowest(ok & ~cost, two | -2 << FREE_WORDS)
+            return _lowest(ok & ~cost & ~_exchanged(c) or ok & ~cost, two | -2 << FREE_WORDS)
     rested = ok & ~cost
     for place, segs in c.words.items():
         if not rested:
@@ -517,6 +517,7 @@ def _choose(
     if late is not None and ok & ~cost & ~three:
         for place, segs in c.words.items():
             hazard |= _moved(late.taken(segs, occ), place)
+        hazard |= _exchanged(c)
     if late is not None and hazard:
         roomy = ok & late.roomy & ~cost
         for choice in (rested & ~hazard & ~three, inside & ~hazard & ~three, roomy & ~hazard & ~three):
@@ -552,6 +553,15 @@ def _choose_word(c: Cls, place: int, segs: list[Seg], occ: Occupancy, avail: int
     if not ok & ~costly:
         return (ok & -ok).bit_length() - 1
     return _snug(c, occ, ok & ~costly, reach)
+
+
+def _exchanged(c: Cls) -> int:
+    """The registers for place 0 with which words would be exchanged in place, in more moves."""
+    out = 0
+    for other, shift in c.crossed:
+        if other.slot >= 0 and other.slot + shift >= 0:
+            out |= 1 << (other.slot + shift)
+    return out
 
 
 def _lowest(choice: int, two: int) -> int:

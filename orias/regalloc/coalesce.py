@@ -80,7 +80,7 @@ class Cls:
     for place 0 must be ``phase`` modulo ``mod``.  ``members`` are (virtual register, its place).
     """
 
-    __slots__ = ("file", "least", "members", "mod", "phase", "pinned", "slot", "words")
+    __slots__ = ("crossed", "file", "least", "members", "mod", "phase", "pinned", "slot", "words")
 
     def __init__(self, file: int, mod: int) -> None:
         self.file: Final[int] = file
@@ -94,6 +94,8 @@ class Cls:
         """Physical register of place 0; -1 until it is chosen."""
         self.pinned: list[tuple[int, int]] = []
         """(preferred register of place 0, weight), from copies to and from physical registers."""
+        self.crossed: list[tuple[Cls, int]] = []
+        """(class, register of place 0 less that of the class's) with which words of the class are exchanged in place, in more moves."""
 
     def start(self) -> int:
         """First point where the class is live."""
@@ -453,7 +455,44 @@ def coalesce(rg: Ranges) -> Classes:
     for v, place, reg, weight in pins:
         c = classes.cls(v)
         c.pinned.append((reg - (classes.place[v] + place), weight))
+    for x in copying:
+        if x.inst.op is OP_PACK and len(x.moves) > 1:
+            _note_exchanges(classes, x.moves)
     return classes
+
+
+def _note_exchanges(classes: Classes, moves: list[Move]) -> None:
+    """Note with which registers the words of a pack change places among themselves, if they come from one class.
+
+    Such a cycle takes a move more than other registers for the result.
+    """
+    d, s = classes.cls(moves[0].dst), classes.cls(moves[0].src)
+    if d is s or d.file != s.file:
+        return
+    to: dict[int, int] = {}
+    for m in moves:
+        if classes.cls(m.src) is s:
+            for k in range(m.count):
+                to[classes.place[m.src] + m.sword + k] = classes.place[m.dst] + m.dword + k
+    if len(to) < 2:
+        return
+    # The register of place 0 of the result less that of the source with which some word moves to the place of another, and so
+    # on, until one takes the first place.
+    for shift in sorted({b - to[a] for a in to for b in to if a != b}):
+        if any(_in_cycle(to, shift, a) for a in to):
+            d.crossed.append((s, shift))
+
+
+def _in_cycle(to: dict[int, int], shift: int, first: int) -> bool:
+    """True if the word at a place moves to other places, and at last to its own, when the result is `shift` registers on."""
+    at = first
+    for steps in range(len(to)):
+        if at not in to:
+            return False
+        at = to[at] + shift
+        if at == first:
+            return steps > 0
+    return False
 
 
 def _place_vectors(classes: Classes, inst: Inst) -> None:

@@ -217,11 +217,16 @@ class _Virtual:
         height, leads, first = self.height, self.leads, ready[0]
         rank = (at, -height[best], best)
         if not self._fits(best, first, reach):
-            for rank in sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])[1:]:
+            ranks = sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])
+            for rank in ranks[1:]:
                 if self._fits(rank[2], first, reach):
                     break
             else:
-                # Nothing fits: the present order is known to stay within its registers.
+                # Nothing fits: the present order is known to stay within its words, but not within its predicates, each of
+                # which would need a word and two instructions more.
+                predicates = self.predicates
+                if self._change(first, predicates) > 0 and self.live_p >= self.fn.knobs.sched_predicate_limit:
+                    return next((k for _, _, k in ranks if self._change(k, predicates) < 0), first)
                 return first
         best = rank[2]
         if leads[best] or not self.nodes[best].gains_words:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rebuilds the PTX of the varied kernels: CUDA C++ by nvcc, Triton kernels by triton 3.6, tinygrad kernels by tinygrad 0.14,
+# Rebuilds the PTX of the varied kernels: CUDA C++ by nvcc, Triton kernels by triton 3.6 and 3.9, tinygrad kernels by tinygrad 0.14,
 # C by clang 19, Numba kernels by numba-cuda 0.30 (no GPU needed; PYTHON has the packages installed).
 set -euo pipefail
 cd "$(dirname "$0")"

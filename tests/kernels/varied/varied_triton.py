@@ -1,4 +1,4 @@
-"""Triton kernels of the varied cases: ``python varied_triton.py DIR`` compiles them to PTX (triton 3.6, without a GPU)."""
+"""Triton kernels of the varied cases: ``python varied_triton.py DIR`` compiles them to PTX (triton 3.6, the last two by 3.9, without a GPU)."""
 
 import re
 import sys
@@ -93,6 +93,53 @@ def decayed_state(x, decay, out, steps, D: tl.constexpr):
         tl.store(out + t * n + d, h)
 
 
+@triton.jit
+def window_attention(q, k, v, out, n, window, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    """Attention to the places before, at most a window back, halves; a head a program of the second axis."""
+    h = tl.program_id(1) * n * D
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rd = tl.arange(0, D)
+    a = tl.load(q + h + rm[:, None] * D + rd[None, :])
+    top = tl.full((BM,), -1e30, tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    sum = tl.zeros((BM, D), tl.float32)
+    start = tl.maximum(tl.program_id(0) * BM - window + 1, 0) // BN * BN
+    for at in range(start, tl.program_id(0) * BM + BM, BN):
+        rn = at + tl.arange(0, BN)
+        s = tl.dot(a, tl.load(k + h + rn[None, :] * D + rd[:, None])) * 0.18033688
+        behind = rm[:, None] - rn[None, :]
+        s = tl.where((behind >= 0) & (behind < window), s, -1e30)
+        m = tl.maximum(top, tl.max(s, 1))
+        p = tl.exp2(s - m[:, None])
+        scale = tl.exp2(top - m)
+        total = total * scale + tl.sum(p, 1)
+        sum = tl.dot(p.to(tl.float16), tl.load(v + h + rn[:, None] * D + rd[None, :]), acc=sum * scale[:, None])
+        top = m
+    tl.store(out + h + rm[:, None] * D + rd[None, :], (sum / total[:, None]).to(tl.float16))
+
+
+@triton.jit
+def norm_silu(x, weight, bias, out, channels, places, group, eps, B: tl.constexpr):
+    """SiLU of the group norm of halves: a group of channels a program, in two passes."""
+    at = tl.program_id(0) * group * places
+    n = group * places
+    s = tl.zeros((B,), tl.float32)
+    q = tl.zeros((B,), tl.float32)
+    for k in range(0, n, B):
+        i = k + tl.arange(0, B)
+        t = tl.load(x + at + i, mask=i < n, other=0.0).to(tl.float32)
+        s += t
+        q += t * t
+    mean = tl.sum(s, 0) / n
+    r = tl.rsqrt(tl.sum(q, 0) / n - mean * mean + eps)
+    for k in range(0, n, B):
+        i = k + tl.arange(0, B)
+        c = (at + i) // places % channels
+        t = tl.load(x + at + i, mask=i < n, other=0.0).to(tl.float32)
+        y = (t - mean) * r * tl.load(weight + c, mask=i < n) + tl.load(bias + c, mask=i < n)
+        tl.store(out + at + i, y / (1 + tl.exp(-y)), mask=i < n)
+
+
 def write(directory: str, name: str, fn, types: list[str], constants: dict, sm: int, warps: int) -> None:
     """Compile a kernel and write its PTX; the first line holds the dynamic shared memory and the block's warps."""
     signature = dict(zip(fn.arg_names, [*types, *["constexpr"] * len(constants)], strict=True))
@@ -118,6 +165,9 @@ def compile_all(directory: str) -> None:
     write(directory, "row_statistics", row_statistics, [f, f, f, i], {"B": 128}, 80, 4)
     write(directory, "gelu_bias", gelu_bias, [h, h, h, i], {"B": 256}, 80, 4)
     write(directory, "decayed_state", decayed_state, [f, f, f, i], {"D": 64}, 80, 2)
+    sizes = {"BM": 64, "BN": 32, "D": 64}
+    write(directory, "window_attention", window_attention, [h, h, h, h, i, i], sizes, 80, 4)
+    write(directory, "norm_silu", norm_silu, [h, f, f, h, i, i, i, "fp32"], {"B": 512}, 80, 4)
 
 
 if __name__ == "__main__":
