@@ -215,10 +215,7 @@ class Compiler:
         name, text = source
         module = parse(text, name, newest_of(self.options.release), inputs)
         self.diagnostics.extend(module.warnings)
-        try:
-            restrict(module, self.options)
-        except CompileError as e:
-            raise CompileError([*self.diagnostics, *e.diagnostics]) from None
+        restrict(module, self.options, self.diagnostics)
         if "debug" in module.target_options:
             missing: list[Diagnostic] = []
             check_debug(module, missing)

@@ -27,8 +27,8 @@ from orias.isa.operand import (
     reg_id,
 )
 from orias.isa.widths import src_width, widths
-from orias.ori.access import Access
 from orias.ori.ir import CallInfo, Func, Inst
+from orias.ori.reads_writes import Access
 
 R_BASE: Final = 0
 UR_BASE: Final = 256

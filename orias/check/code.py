@@ -6,7 +6,7 @@ from orias.analysis.access import P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.check.touch import Touch, touch
 from orias.isa.decode import Decoded
 from orias.isa.isa_table import IsaTable
-from orias.isa.op import F_JUMP, F_LATE_UNIFORM, F_LEAVES, F_TABLE_JUMP
+from orias.isa.op import F_JUMP, F_LEAVES, F_TABLE_JUMP
 from orias.isa.operand import (
     INV,
     K_P,
@@ -73,10 +73,7 @@ class Node:
         self.late: int = 0
         """Units that the instruction reads late, as a bit set."""
         if self.needs & NEEDS_READ:
-            # The compiler waits for these too; ptxas overwrites the uniform address a cycle later: of SYNCS.CCTL on every target, of
-            # SYNCS.PHASECHK on sm_100 to 110 (docs/facts/scheduling.md).
-            early = "CCTL" in d.op.mods or (100 <= facts.sm < 120 and "PHASECHK" in d.op.mods)
-            uniform = d.op.flags & F_LATE_UNIFORM != 0 and not early
+            uniform = facts.late_uniform(d.op)
             for u, slot in self.touch.reads:
                 late = u < UR_BASE or (uniform and u < P_BASE)
                 if late and slot != SLOT_GUARD:

@@ -13,11 +13,8 @@ from orias.isa.fetch import source_widths
 from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import F_COMPONENTS, F_TEXTURE, F_WGMMA
 from orias.isa.operand import K_B, K_R, PT, UPT, imm_value, in_file, is_imm, kind_of
-from orias.isa.widths import dst_width, src_width
+from orias.isa.widths import dst_width, src_width, words_read
 
-_SURFACES: Final = frozenset(("SULD", "SUST", "SURED"))
-_COORDINATES: Final = 1
-"""Position of the coordinates of a surface operation."""
 ARRIVAL: Final = 255
 """The unit of RZ, which no instruction accesses, stands for the arrival of a warpgroup: ARRIVE writes it, operations read it."""
 _MASK: Final = 4
@@ -57,14 +54,10 @@ def touch(d: Decoded) -> Touch:
     elif len(dst) == 2 and len(d.src) > _MASK and "256" in d.op.mods:
         mask = imm_value(d.src[_MASK])
         dst = [(mask >> 4 & 15).bit_count(), (mask & 15).bit_count()]
-    if d.op.base in _SURFACES and len(src) > _COORDINATES and src[_COORDINATES] == 4:
-        src[_COORDINATES] = (
-            3  # Three coordinates stand in four registers; ptxas writes the last one while the operation is under way.
-        )
     for k, o in enumerate(d.src):
         kd = kind_of(o)
         if 0 < kd <= K_B:
-            t.reads.extend((u, k) for u in units_of(o, src[k]))
+            t.reads.extend((u, k) for u in units_of(o, words_read(d.op, k, src[k])))
     if d.guard not in (PT, UPT):
         t.reads.extend((u, SLOT_GUARD) for u in units_of(d.guard, 1))
     for k, o in enumerate(d.dst):

@@ -182,9 +182,9 @@ _SIGNS: Final[dict[str, int]] = {"": SIGNS_NONE, "float": SIGNS_FLOAT, "half": S
 
 
 OpParts: TypeAlias = """tuple[
-    str, tuple[str, ...], int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, str, str, int, bool, str, str, int, int, int, int
+    str, tuple[str, ...], int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, str, str, int, bool, str, str, int, int, int, int, str
 ]"""
-"""The properties of an operation in plain types, for :mod:`orias.kept`: ``base`` to ``estimate`` of :class:`Op`."""
+"""The properties of an operation in plain types, for :mod:`orias.kept`: ``base`` to ``proves`` of :class:`Op`."""
 
 
 @final
@@ -192,7 +192,7 @@ class Op:
     """One interned operation; create with :func:`op`."""
 
     __slots__ = (
-        "addr", "base", "busy", "compat", "descriptors", "estimate", "flags", "foldable", "held", "ident", "means", "mods", "name", "offset_bits", "order", "queue", "signs", "space",
+        "addr", "base", "busy", "compat", "descriptors", "estimate", "flags", "foldable", "held", "ident", "means", "mods", "name", "offset_bits", "order", "proves", "queue", "signs", "space",
         "uniform",
     )  # fmt: skip
 
@@ -230,6 +230,8 @@ class Op:
         """Cycles that the operation occupies its pipe, if different from its class; else 0."""
         self.estimate: Final[int] = parts[16]
         """Estimated cycles until a late result, for priorities only, right in the order of magnitude; 0 if unknown."""
+        self.proves: Final[str] = parts[17]
+        """The kind of operations of which a later one stands for those before it where a unit works in order; empty if there is none."""
 
     def __repr__(self) -> str:
         return self.name
@@ -270,6 +272,7 @@ def _parts(name: str) -> OpParts:
         f.number("held", mods) or 1,
         f.number("busy", mods),
         f.number("estimate", mods),
+        f.value("proves", mods),
     )
 
 

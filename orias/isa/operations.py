@@ -22,7 +22,7 @@ _LATE: Final = {"result": LATE_RESULT, "source": LATE_SOURCE}
 
 _ATTRIBUTES: Final = frozenset((
     "address", "busy", "class", "column", "compat", "descriptor", "does", "estimate", "fold", "held", "input", "late", "means", "measured", "model", "not", "offset", "order",
-    "pipe", "pseudo", "queue", "row", "signs", "space", "uniform", "unknown", "words",
+    "pipe", "proves", "pseudo", "queue", "row", "signs", "space", "uniform", "unknown", "words",
 ))  # fmt: skip
 """The attributes of a line; ``docs/isa-table.md`` defines each."""
 _PAIRS: Final = frozenset(("64", "F64", "S64", "U64"))

@@ -11,6 +11,9 @@ from orias.isa.op import Op
 from orias.isa.operand import K_R, KIND_MASK, S_F32, S_U32, SUFFIX_MASK, SUFFIX_SHIFT, Opnd
 from orias.isa.operations import facts
 
+_SURFACES: Final = frozenset(("SULD", "SUST", "SURED"))
+_COORDINATES: Final = 3
+
 
 @final
 class Widths:
@@ -50,6 +53,14 @@ def src_width(op: Op, k: int, o: Opnd) -> int:
     if w[k] == 2 and (suffix == S_F32 or (suffix == S_U32 and o & KIND_MASK == K_R)):
         return 1
     return w[k]
+
+
+def words_read(op: Op, k: int, width: int) -> int:
+    """Of `width` registers of a source those that the operation reads: three coordinates of a surface stand in four.
+
+    ptxas 13.0.88 overwrites the fourth while the operation is under way.
+    """
+    return _COORDINATES if op.base in _SURFACES and k == 1 and width > _COORDINATES else width
 
 
 def dst_width(op: Op, k: int) -> int:

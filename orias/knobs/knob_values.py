@@ -73,6 +73,7 @@ class Knobs:
         "sched_sink_window",
         "sched_spill_penalty",
         "sched_bank_budget",
+        "sched_shared_load_gain",
         "sched_shared_sources",
         "sched_bank_leaning",
         "sched_bank_losses",
@@ -161,6 +162,7 @@ class Knobs:
     sched_trial_max_inst: int
     sched_trial_slack: int
     sched_trial_spill_slack: int
+    sched_shared_load_gain: int
     sched_trial_same_warps_slack: int
     sched_estimated_loop_iterations: int
     sched_model_turns: int

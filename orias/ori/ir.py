@@ -20,8 +20,8 @@ from typing import Final, final
 from orias.isa.op import F_CALL, F_JUMP, F_TABLE_JUMP, F_TERM, Op, op
 from orias.isa.operand import FIRST_VIRTUAL, K_NONE, K_R, PT, Opnd, is_vreg, reg, vreg
 from orias.knobs.knob_values import DEFAULTS, Knobs
-from orias.ori.access import Access
 from orias.ori.decisions import Decision
+from orias.ori.reads_writes import Access
 from orias.target.abi import LAST_SCRATCH_UR
 from orias.target.profile import Target
 from orias.target.register_steps import SUB_PARTITIONS

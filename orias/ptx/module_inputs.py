@@ -100,11 +100,11 @@ def locate(sources: list[tuple[str, str | bytes]], line: int) -> tuple[str, int]
     return sources[-1][0], line
 
 
-def restrict(module: Module, options: Options) -> None:
+def restrict(module: Module, options: Options, warnings: list[Diagnostic]) -> None:
     """Keep the kernels of ``-e``, in that order (where functions have sections of their own, all are kept); add the thread limits of ``-maxntid`` and ``-minnctapersm``; give loads and
     stores of global memory the cache operations of ``-dlcm``, ``-flcm``, ``-dscm`` and ``-fscm``.
 
-    Raises CompileError for a name that is no kernel.
+    Raises CompileError, after the `warnings` of reading, for a name that is no kernel.
     """
     if options.entries:
         by_name: dict[str, Function] = {f.name: f for f in module.functions}
@@ -112,14 +112,14 @@ def restrict(module: Module, options: Options) -> None:
             if name not in by_name:
                 why = refusal(module.target, options.arch)
                 if why:
-                    raise CompileError([Diagnostic("fatal", why)])
-                raise CompileError([Diagnostic("fatal", f"Unknown function {name}")])
+                    raise CompileError([*warnings, Diagnostic("fatal", why)])
+                raise CompileError([*warnings, Diagnostic("fatal", f"Unknown function {name}")])
         for name in options.entries:
             if not by_name[name].entry and not options.own_sections:
-                raise CompileError([Diagnostic("error", f"Entry function '{name}' not found")])
+                raise CompileError([*warnings, Diagnostic("error", f"Entry function '{name}' not found")])
         if not options.own_sections:
             if len(set(options.entries)) < len(options.entries):
-                raise CompileError([Diagnostic("fatal", "Internal error: symbol already assigned")])
+                raise CompileError([*warnings, Diagnostic("fatal", "Internal error: symbol already assigned")])
             chosen = [by_name[name] for name in options.entries]
             module.functions = [f for f in module.functions if not f.entry] + chosen
     load = options.force_load_cache or options.def_load_cache

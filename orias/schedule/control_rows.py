@@ -4,8 +4,8 @@ from typing import Final, final
 
 from orias.analysis.access import SLOT_GUARD
 from orias.isa.op import F_CLOSES_GROUP, F_DISTANT, Op
-from orias.ori.access import Access
 from orias.ori.ir import Inst
+from orias.ori.reads_writes import Access
 from orias.timing.latency import Latency
 from orias.timing.units import takes_waits
 

@@ -53,8 +53,8 @@ from orias.isa.operand import (
     word_text,
 )
 from orias.isa.roles import NEXT_ADDRESS
-from orias.ori.access import Access
 from orias.ori.ir import OP_IN_TURN, Block, Func, Inst
+from orias.ori.reads_writes import Access
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 

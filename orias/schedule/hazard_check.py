@@ -14,8 +14,8 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, accesses, unit_name
 from orias.isa.op import F_CALL, F_LATE_UNIFORM, F_MATRIX, F_RETURNS, F_WGMMA
 from orias.isa.operand import PT
-from orias.ori.access import Access
 from orias.ori.ir import NO_CTL, Func, Inst
+from orias.ori.reads_writes import Access
 from orias.timing.ctl import MAX_YIELD_STALL, NO_BARRIER, YIELD, read_barrier, stall, wait_mask, write_barrier
 from orias.timing.latency import Latency, latency
 from orias.timing.units import FP64, NEEDS_READ, NEEDS_WRITE, XU, takes_waits

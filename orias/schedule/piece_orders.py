@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.isa.op import F_PSEUDO
+from orias.isa.op import F_MATRIX, F_PSEUDO
 from orias.isa.operand import K_P, K_R
 from orias.ori.ir import Func, Inst
 from orias.schedule.arrivals import Arrivals
@@ -11,6 +11,7 @@ from orias.schedule.piece_body import Body, Node, SharedFacts
 from orias.schedule.pieces import first_cycles, insert_ready, leads_to_loads, record_arrivals
 from orias.timing.latency import Latency
 
+_UNBOUNDED: Final = 1 << 30
 _TRIED: Final = 3
 """Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
 
@@ -26,12 +27,17 @@ class Reach:
 
     def __init__(self) -> None:
         self.least: int = 0
-        self.above: int = 1 << 30
+        self.above: int = _UNBOUNDED
         self.cycles: list[int] = []
 
     def holds(self, limit: int) -> bool:
         """True if a limit gives the order for which this was found."""
         return self.least <= limit < self.above
+
+    @property
+    def is_bounded(self) -> bool:
+        """True if a higher limit gives another order: there an instruction waits for a register."""
+        return self.above < _UNBOUNDED
 
     def narrow(self, other: "Reach") -> None:
         """Keep the limits that give another order too."""
@@ -54,6 +60,8 @@ class _Virtual:
         "kept",
         "lat",
         "leads",
+        "leads_to_far",
+        "leads_to_shared",
         "left",
         "limit",
         "live_p",
@@ -125,7 +133,12 @@ class _Virtual:
             self.start_need[k] = now
         self.start_live_p: Final[int] = predicates
         self.height: Final[list[int]] = graph.heights()
-        self.leads: Final[bytearray] = leads_to_loads(graph)[0]
+        self.leads_to_far: Final[bytearray] = leads_to_loads(graph)[0]
+        products = any(i.op.flags & F_MATRIX for i in insts)
+        self.leads_to_shared: Final[bytearray] = self.leads_to_far if products else leads_to_loads(graph, True)[0]
+        """As ``leads_to_far``, with loads of shared memory; not beside products of matrices, whose fragments need all registers."""
+        self.leads: bytearray = self.leads_to_far
+        """What comes before others that need registers, if it can issue soon."""
         self.intervals: Final[list[int]] = [0 if i.op.flags & F_PSEUDO else lat.interval(i.op) for i in insts]
         pipes: dict[str, int] = {"": 0}
         self.pipes: Final[list[int]] = [
@@ -244,6 +257,24 @@ class _Virtual:
                 return k
         return best
 
+    def best(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """As :meth:`run`, in the better of two orders where registers are short.
+
+        In the other one, what leads to loads of shared memory comes early too.  Where registers suffice it does so anyway.
+        """
+        before = arrivals.now
+        order, cycles = self.run(limit, arrivals, reach)
+        if reach.is_bounded and self.leads_to_shared != self.leads_to_far:
+            after = arrivals.now
+            arrivals.now = before
+            self.leads = self.leads_to_shared
+            other, fewer = self.run(limit, arrivals, reach)
+            self.leads = self.leads_to_far
+            if fewer < cycles - cycles * self.fn.knobs.sched_shared_load_gain // 100:
+                return other, fewer
+            arrivals.now = after
+        return order, cycles
+
     def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
         """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
 
@@ -334,7 +365,7 @@ class PieceOrders:
         if found is None:
             before = arrivals.now
             own = Reach()
-            order, cycles = self._scheduler.run(limit, arrivals, own)
+            order, cycles = self._scheduler.best(limit, arrivals, own)
             found = _Found(before, arrivals.now, own, order, cycles)
             self._found.append(found)
         else:

@@ -1,11 +1,15 @@
 """Pieces of blocks, between instructions that nothing may cross, and what both uses of the list scheduler ask of one."""
 
+from typing import Final
+
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_TEXTURE
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.deps import Graph, estimate, is_fixed_point, virtual_reads, virtual_writes
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_WRITE
+
+_SHARED_LOAD: Final = "LDS"
 
 
 def pieces_of(b: Block, virtual: bool) -> list[tuple[int, int]]:
@@ -42,12 +46,15 @@ def live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
     return out
 
 
-def leads_to_loads(graph: Graph) -> tuple[bytearray, int]:
-    """What loads from memory that may be far depend on, these included, and how many instructions neither lead to them nor wait for them."""
+def leads_to_loads(graph: Graph, shared: bool = False) -> tuple[bytearray, int]:
+    """What loads from memory that may be far depend on, these included, and how many instructions neither lead to them nor wait for them.
+
+    `shared`: loads of shared memory lead and count too.
+    """
     n = len(graph.insts)
     leads, waits = bytearray(n), bytearray(n)
     for k in range(n - 1, -1, -1):
-        if is_far_load(graph.insts[k]):
+        if is_far_load(graph.insts[k]) or (shared and graph.insts[k].op.base == _SHARED_LOAD):
             leads[k] = 1
             continue
         for s in graph.succs[k]:
@@ -56,7 +63,7 @@ def leads_to_loads(graph: Graph) -> tuple[bytearray, int]:
                 break
     free = 0
     for k in range(n):
-        if waits[k] or is_far_load(graph.insts[k]):
+        if waits[k] or is_far_load(graph.insts[k]) or (shared and graph.insts[k].op.base == _SHARED_LOAD):
             for s in graph.succs[k]:
                 waits[s] = 1
         elif not leads[k]:

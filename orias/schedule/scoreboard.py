@@ -43,8 +43,8 @@ from orias.isa.op import (
     op,
 )
 from orias.isa.operand import K_SB, PT, kind_of, payload
-from orias.ori.access import Access
 from orias.ori.ir import ACQUIRES, Block, Func, Inst
+from orias.ori.reads_writes import Access
 from orias.schedule.board_choice import ASYNC_SCOREBOARD, SCOREBOARDS, Again, Chooser
 from orias.schedule.control_rows import WAITS_FOR_ACQUIRES, WAITS_FOR_LOADS, Event, Row
 from orias.schedule.deps import may_acquire
@@ -78,14 +78,6 @@ It is also the result of accesses without one, for which an acquire waits."""
 _CONSTANTS: Final = UR_BASE + 255
 """The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _NOT_BETWEEN: Final = F_WGMMA | F_WGMMA_SYNC | F_SIDE | F_WRITE | F_PINNED
-_ONE_PIPE: Final = "fp64"
-"""The unit all of whose operations stand for each other."""
-_IN_ORDER: Final = {
-    "I2F": "I2F", "LDG": "LDG", "LDGSTS": "LDGSTS", "LDS": "LDS", "LDSM": "LDS", "MUFU": "MUFU", "SHFL": "SHFL", "STG": "STG", "STL": "STL",
-    "STS": "STS", "TEX": "TEX",
-}  # fmt: skip
-"""Kinds of operations that stand for each other where a unit works in order: those for which ptxas relies on it
-(``docs/facts/scheduling.md``, "Scoreboards")."""
 _VECTOR: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, UNIFORM))
 """Pipes whose operations clear the yield bit at a stall of 3 and more, and of 2 where the warp has had a long turn."""
 _TURN: Final = 10
@@ -157,7 +149,7 @@ class _Assigner:
         self.acquired: int = 0
         """Those of them that may be of an acquire operation."""
         self.queued_reads: dict[str, int] = {}
-        """The set of the readings of sources, by kind of operation (:func:`_kind`); for those with a queue, which reads in order."""
+        """The set of the readings of sources, by kind of operation (:attr:`orias.isa.op.Op.proves`); for those with a queue, which reads in order."""
         self.results_in_order: dict[str, int] = {}
         """The set of the results, by kind of operation; for those whose unit finishes in order."""
         self.pairs: int = 0
@@ -226,7 +218,7 @@ class _Assigner:
                     row.write = self._event(inst.op, True)
                     found = [_FENCED << 1] if alone else [w >> 8 << 1 for w in row.access.writes if w >> 8 < B_BASE]
                     self.events[row.write].units = found
-                    kind = _kind(inst.op)
+                    kind = inst.op.proves
                     if kind and inst.op.order:
                         self.results_in_order[kind] = self.results_in_order.get(kind, 0) | 1 << row.write
                     if inst.op.flags & F_AWAITED:
@@ -244,7 +236,7 @@ class _Assigner:
                         row.late_units.append(_FENCED)
                     if row.late_units or base == "UTMACMDFLUSH":
                         row.read = self._event(inst.op, False)
-                        kind = _kind(inst.op)
+                        kind = inst.op.proves
                         if kind and inst.op.queue:
                             self.queued_reads[kind] = self.queued_reads.get(kind, 0) | 1 << row.read
                         self.events[row.read].units = [u << 1 | 1 for u in row.late_units]
@@ -368,7 +360,7 @@ class _Assigner:
         """
         inst = row.inst
         if inst.guard == PT:
-            kind = _kind(inst.op)
+            kind = inst.op.proves
             read = pending & self.queued_reads.get(kind, 0)
             proofs.add(row.write, read | pending & self.results_in_order.get(kind, 0))
             proofs.add(row.read, read)
@@ -493,11 +485,6 @@ class _Assigner:
                     out.append(nop)
                     fill -= part
             b.insts = out
-
-
-def _kind(op: Op) -> str:
-    """The kind of operations that stand for each other to which an operation belongs; empty if there is none."""
-    return _ONE_PIPE if op.order == _ONE_PIPE else _IN_ORDER.get(op.base, "")
 
 
 def _stays(pipe: int, stall: int, turn: int) -> bool:

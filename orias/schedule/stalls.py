@@ -5,8 +5,8 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, P_BASE, UR_BASE
 from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import F_AWAITS_ITSELF, F_CONSTMEM, F_DISTANT, F_MATRIX, F_SPECIAL, F_WGMMA, Op, op
-from orias.ori.access import Access
 from orias.ori.ir import Block, Func
+from orias.ori.reads_writes import Access
 from orias.schedule.board_choice import SCOREBOARDS
 from orias.schedule.control_rows import Row
 from orias.target import features

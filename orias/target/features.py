@@ -13,6 +13,7 @@ NAMES: Final[tuple[str, ...]] = (
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
     "cast_predicate", "long_integers", "uniform_global_stores", "map_codes", "absolute_differences",
     "implicit_levels", "uniform_branches", "counts_in_shared", "collective_macros", "doubled_matches", "scaled_addresses",
+    "early_phase_addresses",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -125,3 +126,5 @@ DOUBLED_MATCHES: Final = 52
 """With :data:`COLLECTIVE_MACROS`: the text of ``match`` has each call twice."""
 SCALED_ADDRESSES: Final = 53
 """The compiler scales base registers of shared memory (``[R.X4]``); the others encode it, and ptxas never writes it there."""
+EARLY_PHASE_ADDRESSES: Final = 54
+"""SYNCS.PHASECHK reads a uniform address at issue: ptxas overwrites it a cycle later (seen on sm_100a and 103a; 110 is by family)."""

@@ -5,7 +5,7 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, UR_BASE
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
-from orias.isa.op import F_AWAITS_ITSELF, F_WGMMA, LOAD_STORE, Op
+from orias.isa.op import F_AWAITS_ITSELF, F_LATE_UNIFORM, F_WGMMA, LOAD_STORE, Op
 from orias.target import features
 from orias.target.profile import profile_of_sm
 from orias.timing.bounds import Minimum, overwrites
@@ -20,13 +20,15 @@ class Facts:
     """The checker's facts for one latency class."""
 
     __slots__ = (
-        "_full_latency_overwrites", "_raw", "_self_waiting_products", "_sources", "_waw", "minimum", "overwritten", "sm", "units",
+        "_early_phase_addresses", "_full_latency_overwrites", "_raw", "_self_waiting_products", "_sources", "_waw", "minimum", "overwritten", "sm",
+        "units",
     )  # fmt: skip
 
     def __init__(self, sm: int) -> None:
         self.sm: Final[int] = sm
         profile = profile_of_sm(sm)
         self._full_latency_overwrites: Final[bool] = profile.has(features.FULL_LATENCY_OVERWRITES)
+        self._early_phase_addresses: Final[bool] = profile.has(features.EARLY_PHASE_ADDRESSES)
         self._self_waiting_products: Final[bool] = profile.has(features.SELF_WAITING_PRODUCTS)
         self.units: Final[Units] = units(sm)
         self.minimum: Final[list[Minimum]] = [minimum(k, sm) for k in KINDS]
@@ -45,6 +47,15 @@ class Facts:
     def arithmetic(self, op: Op) -> bool:
         """True if the operation runs on a pipe that honours reuse flags."""
         return self.units.pipe(op) in (ALU, FMA, HALF, HALF_CMP, FP64, MMA)
+
+    def late_uniform(self, op: Op) -> bool:
+        """True if the operation reads uniform registers after issue.
+
+        The compiler waits for more: ptxas overwrites the uniform address of SYNCS.CCTL a cycle later on every target.
+        """
+        if not op.flags & F_LATE_UNIFORM or "CCTL" in op.mods:
+            return False
+        return not (self._early_phase_addresses and "PHASECHK" in op.mods)
 
     def ends_reads(self, op: Op, reader: Op) -> bool:
         """True if an earlier `reader` has read its sources when `op` runs: BAR after operations of the load-store queue."""

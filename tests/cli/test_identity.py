@@ -45,7 +45,7 @@ def test_the_kept_identity_is_that_of_the_code(tmp_path: Path) -> None:
         Path(package.__file__).parent, package_folder, ignore=lambda _, names: [n for n in names if n == "__pycache__"]
     )
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPATH"] = str(tmp_path)
+    environment |= {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
 
     def version() -> str:
         command = [sys.executable, "-m", "orias", "--version"]

@@ -75,6 +75,7 @@ NEEDS = {
     "SchedTrialMaxInst": "several plans, of which the first is not the fastest",
     "SchedTrialSlack": "a plan that is estimated to be slower (tests/schedule/test_trials.py)",
     "SchedTrialSameWarpsSlack": "the same",
+    "SchedSharedLoadGain": "loads of shared memory where registers are short (tests/schedule/cases/piece_orders.txt)",
     "SchedTrialSpillSlack": "plans that spill much more than others (tests/schedule/test_trials.py)",
     "SchedEstimatedLoopIterations": "plans between which a loop decides",
     "SchedModelTurns": "plans between which the first turns of a loop decide",

@@ -76,6 +76,7 @@ FACTS = {
     "schedule/hazard_check.py:_HORIZON": "beyond every fixed latency of the tables",
     "schedule/list.py:_FMA": "the number of a pipe",
     "schedule/piece_orders.py:_TRIED": "bounds the time of a search",
+    "schedule/piece_orders.py:_UNBOUNDED": "no limit",
     "schedule/reuse.py:REACH": "how long the reuse cache is known to hold a value",
     "schedule/board_choice.py:SCOREBOARDS": "scoreboards of the hardware",
     "schedule/board_choice.py:ASYNC_SCOREBOARD": "the one that LDGDEPBAR is waited for on",

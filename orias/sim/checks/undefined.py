@@ -249,7 +249,7 @@ class Undefined:
 
         def syscalls(m: Machine, address: int, who: Active) -> None:
             written = range(m.register_count)
-            if isinstance(calls, Syscalls) and address == calls.address("vprintf"):
+            if isinstance(calls, Syscalls) and address == calls.printing:
                 self._print(calls, address, who)
                 written = range(RETURNED, RETURNED + 1)
             else:

@@ -35,6 +35,11 @@ class Syscalls:
         self.output: list[str] = []
         self._named: list[str] = []
 
+    @property
+    def printing(self) -> int:
+        """The address of the function that prints."""
+        return self.base + 16 * NUMBERED.index("vprintf")
+
     def address(self, name: str) -> int | None:
         """The address of a function, None if the simulator does not provide it."""
         if name in NUMBERED:
