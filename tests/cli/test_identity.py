@@ -44,7 +44,7 @@ def test_the_kept_identity_is_that_of_the_code(tmp_path: Path) -> None:
     shutil.copytree(
         Path(package.__file__).parent, package_folder, ignore=lambda _, names: [n for n in names if n == "__pycache__"]
     )
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
     environment |= {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
 
     def version() -> str:
