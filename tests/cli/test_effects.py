@@ -185,6 +185,14 @@ def test_messages_on_rare_options(tmp_path: Path, capfd: pytest.CaptureFixture[s
     ]
 
 
+def test_an_object_of_old_text_is_refused_in_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    old = tmp_path / "old.ptx"
+    old.write_text(".version 2.3\n.target sm_20\n.entry k() { ret; }\n")
+    code, text = said(capfd, str(old), "-c", "-o", str(tmp_path / "k.o"))
+    assert code == 255
+    assert text == "ptxas fatal   : 'Compile only(-c)' requires PTX ISA .version 3.1 or later\n"
+
+
 def test_the_last_target_counts_below_the_highest(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     high, low, out = tmp_path / "high.ptx", tmp_path / "low.ptx", tmp_path / "k.cubin"
     high.write_text(STORE.replace("k(", "j("))
