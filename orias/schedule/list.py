@@ -22,11 +22,11 @@ from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.pieces import (
     first_cycles,
     following,
-    insert_ready,
     leads_to_loads,
     live_at,
     pieces_of,
     record_arrivals,
+    release,
 )
 from orias.schedule.plans import Plan, plans, put_in_order, sink_all, word_limit
 from orias.schedule.shared_sources import lost_cycles, shared_sources
@@ -199,12 +199,7 @@ def _order(
         pipe = pipes[best]
         if pipe:
             pipe_free[pipe] = now + intervals[best]
-        for s, cycles in graph.succs[best].items():
-            if now + cycles > earliest[s]:
-                earliest[s] = now + cycles
-            waiting[s] -= 1
-            if waiting[s] == 0:
-                insert_ready(ready, s)
+        release(graph, best, now, earliest, waiting, ready)
         if pipe:
             now += 1
     record_arrivals(arrivals, lat, graph, out, at_cycle, now, reads, writes)

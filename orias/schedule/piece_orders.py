@@ -8,7 +8,7 @@ from orias.ori.ir import Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.deps import Graph
 from orias.schedule.piece_body import Body, Node, SharedFacts
-from orias.schedule.pieces import first_cycles, insert_ready, leads_to_loads, record_arrivals
+from orias.schedule.pieces import first_cycles, is_shared_load, leads_to_loads, record_arrivals, release
 from orias.timing.latency import Latency
 
 _UNBOUNDED: Final = 1 << 30
@@ -134,11 +134,11 @@ class _Virtual:
         self.start_live_p: Final[int] = predicates
         self.height: Final[list[int]] = graph.heights()
         self.leads_to_far: Final[bytearray] = leads_to_loads(graph)[0]
-        products = any(i.op.flags & F_MATRIX for i in insts)
-        self.leads_to_shared: Final[bytearray] = self.leads_to_far if products else leads_to_loads(graph, True)[0]
+        shared = any(map(is_shared_load, insts)) and not any(i.op.flags & F_MATRIX for i in insts)
+        self.leads_to_shared: Final[bytearray] = leads_to_loads(graph, True)[0] if shared else self.leads_to_far
         """As ``leads_to_far``, with loads of shared memory; not beside products of matrices, whose fragments need all registers."""
-        self.leads: bytearray = self.leads_to_far
-        """What comes before others that need registers, if it can issue soon."""
+        self.leads: bytearray = bytearray()
+        """What comes before others that need registers, if it can issue soon: one of the two."""
         self.intervals: Final[list[int]] = [0 if i.op.flags & F_PSEUDO else lat.interval(i.op) for i in insts]
         pipes: dict[str, int] = {"": 0}
         self.pipes: Final[list[int]] = [
@@ -157,9 +157,10 @@ class _Virtual:
         """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
         self.placed: bytearray = bytearray()
 
-    def _restart(self, limit: int) -> None:
+    def _restart(self, limit: int, leads: bytearray) -> None:
         """Nothing is placed; `limit`: live words."""
         self.limit = limit
+        self.leads = leads
         self.left = list(self.start_left)
         self.live_p = self.start_live_p
         self.present = bytearray(len(self.words))
@@ -257,31 +258,30 @@ class _Virtual:
                 return k
         return best
 
-    def best(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
-        """As :meth:`run`, in the better of two orders where registers are short.
+    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
 
-        In the other one, what leads to loads of shared memory comes early too.  Where registers suffice it does so anyway.
+        Where registers are short it is the better of two: in the other one, what leads to loads of shared memory comes early too.
+        Where they suffice it does so anyway.
         """
         before = arrivals.now
-        order, cycles = self.run(limit, arrivals, reach)
+        order, cycles = self._run(limit, self.leads_to_far, arrivals, reach)
         if reach.is_bounded and self.leads_to_shared != self.leads_to_far:
             after = arrivals.now
             arrivals.now = before
-            self.leads = self.leads_to_shared
-            other, fewer = self.run(limit, arrivals, reach)
-            self.leads = self.leads_to_far
+            other, fewer = self._run(limit, self.leads_to_shared, arrivals, reach)
             if fewer < cycles - cycles * self.fn.knobs.sched_shared_load_gain // 100:
                 return other, fewer
             arrivals.now = after
         return order, cycles
 
-    def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
-        """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
+    def _run(self, limit: int, leads: bytearray, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+        """As :meth:`run`, one order.
 
-        The next instruction is the best that fits, but what leads to a load and can issue soon comes before others that need
-        registers.
+        The next instruction is the best that fits, but what leads to a load (`leads`) and can issue soon comes before others that
+        need registers.
         """
-        self._restart(limit)
+        self._restart(limit, leads)
         graph = self.graph
         height, pipes = self.height, self.pipes
         n = len(graph.insts)
@@ -320,12 +320,7 @@ class _Virtual:
             self._place(best, first)
             if pipe:
                 pipe_free[pipe] = now + self.intervals[best]
-            for s, cycles in graph.succs[best].items():
-                if now + cycles > earliest[s]:
-                    earliest[s] = now + cycles
-                waiting[s] -= 1
-                if waiting[s] == 0:
-                    insert_ready(ready, s)
+            release(graph, best, now, earliest, waiting, ready)
             now += 1
         record_arrivals(arrivals, self.lat, graph, out, at_cycle, now, self.read, self.written)
         return out, now
@@ -365,7 +360,7 @@ class PieceOrders:
         if found is None:
             before = arrivals.now
             own = Reach()
-            order, cycles = self._scheduler.best(limit, arrivals, own)
+            order, cycles = self._scheduler.run(limit, arrivals, own)
             found = _Found(before, arrivals.now, own, order, cycles)
             self._found.append(found)
         else:

@@ -52,9 +52,10 @@ def leads_to_loads(graph: Graph, shared: bool = False) -> tuple[bytearray, int]:
     `shared`: loads of shared memory lead and count too.
     """
     n = len(graph.insts)
+    loads = [is_far_load(inst) or (shared and is_shared_load(inst)) for inst in graph.insts]
     leads, waits = bytearray(n), bytearray(n)
     for k in range(n - 1, -1, -1):
-        if is_far_load(graph.insts[k]) or (shared and graph.insts[k].op.base == _SHARED_LOAD):
+        if loads[k]:
             leads[k] = 1
             continue
         for s in graph.succs[k]:
@@ -63,7 +64,7 @@ def leads_to_loads(graph: Graph, shared: bool = False) -> tuple[bytearray, int]:
                 break
     free = 0
     for k in range(n):
-        if waits[k] or is_far_load(graph.insts[k]) or (shared and graph.insts[k].op.base == _SHARED_LOAD):
+        if waits[k] or loads[k]:
             for s in graph.succs[k]:
                 waits[s] = 1
         elif not leads[k]:
@@ -75,6 +76,11 @@ def is_far_load(inst: Inst) -> bool:
     """True for what reads memory that may be far."""
     flags = inst.op.flags
     return flags & F_DISTANT != 0 and (flags & F_TEXTURE != 0 or inst.op.loads())
+
+
+def is_shared_load(inst: Inst) -> bool:
+    """True for what reads single values of shared memory, not fragments of matrices."""
+    return inst.op.base == _SHARED_LOAD
 
 
 def first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[int]]) -> list[int]:
@@ -114,7 +120,20 @@ def record_arrivals(
     arrivals.passed(end, waited, made)
 
 
-def insert_ready(ready: list[int], k: int) -> None:
+def release(graph: Graph, placed: int, now: int, earliest: list[int], waiting: list[int], ready: list[int]) -> None:
+    """Let what follows an instruction that is placed at cycle `now` issue when it may: those that wait for nothing else are ready.
+
+    `earliest`, `waiting`: of each instruction the first cycle, and how many are not placed that must come before; `ready`: in original order.
+    """
+    for s, cycles in graph.succs[placed].items():
+        if now + cycles > earliest[s]:
+            earliest[s] = now + cycles
+        waiting[s] -= 1
+        if waiting[s] == 0:
+            _insert(ready, s)
+
+
+def _insert(ready: list[int], k: int) -> None:
     """Insert `k` into the ready list, which is in original order."""
     at = len(ready)
     while at and ready[at - 1] > k:
