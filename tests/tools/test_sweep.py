@@ -11,6 +11,7 @@ import pytest
 from orias.analysis.access import B_BASE, P_BASE, UR_BASE, accesses
 from orias.cubin.elf import ElfFile
 from orias.isa.isa_table import load
+from orias.ori.ir import Inst
 from orias.target.decoder_class import table_of_name
 from orias.tools.disassemble import disassemble
 from orias.tools.fullread import build
@@ -76,7 +77,8 @@ def test_read_and_written_registers(sm: str, tmp_path: Path) -> None:
         theirs = ranges(cubin, 60.0)
         for s in code_sections(ElfFile(cubin.read_bytes())):
             for addr, (reads, writes, text) in theirs.get(s.name, {}).items():
-                a = accesses(table.decode(int.from_bytes(s.data[addr : addr + 16], "little")))  # type: ignore[arg-type]
+                d = table.decode(int.from_bytes(s.data[addr : addr + 16], "little"))
+                a = accesses(Inst(d.op, d.dst, d.src, d.guard))
                 ours = {r >> 8 for r in a.reads if r >> 8 < B_BASE}, {w >> 8 for w in a.writes if w >> 8 < B_BASE}
                 compared += 1
                 differs = (ours[0] ^ reads) | (ours[1] ^ writes)

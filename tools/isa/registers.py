@@ -19,6 +19,7 @@ from orias.analysis.access import B_BASE, P_BASE, UP_BASE, UR_BASE, accesses, un
 from orias.cubin.elf import ElfFile  # noqa: E402
 from orias.diag import Unsupported  # noqa: E402
 from orias.isa.isa_table import IllegalWord, load  # noqa: E402
+from orias.ori.ir import Inst  # noqa: E402
 from orias.target.decoder_class import table_of_sm  # noqa: E402
 from orias.tools.labels import code_sections  # noqa: E402
 from tests.nvtools import find  # noqa: E402
@@ -124,7 +125,7 @@ def main(argv: list[str]) -> None:
                 word = int.from_bytes(s.data[addr : addr + 16], "little")
                 try:
                     d = table.decode(word)
-                    a = accesses(d)
+                    a = accesses(Inst(d.op, d.dst, d.src, d.guard))
                 except (IllegalWord, Unsupported) as e:
                     unknown[str(e)[-90:]] += 1
                     continue
