@@ -20,7 +20,7 @@ _CALLBACK: Final = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.POINTER(ctypes.c_
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
 """Clients ask these for what may be missing: a trace of errors leaves them out."""
 _NO_ERRORS: Final = (
-    *_QUIET, "cuEventQuery", "cuStreamQuery", "cudaEventQuery", "cudaStreamQuery", "cudaGetLastError", "cudaPeekAtLastError"
+    *_QUIET, "cuEventQuery", "cuStreamQuery", "cudaEventQuery", "cudaStreamQuery", "cudaGetLastError", "cudaPeekAtLastError",
 )  # fmt: skip
 """What these return tells of something else."""
 _INTERRUPTED: Final = -1
@@ -34,10 +34,11 @@ def connect(place: int, path: str) -> None:
     """Store the callback at address `place` of the library at `path`; without one every function fails."""
     driver = Driver.of_process = Driver(path)
     own, runtime = library.functions(), library.runtime_functions()
-    names = [*(f.symbol for f in own), *(f.symbol for f in runtime)]
+    exported: list[library.Function | library.RuntimeFunction] = [*own, *runtime]
+    names = [f.symbol for f in exported]
+    silent = [f.of in _NO_ERRORS for f in exported]
     counts = [*(len(f.arguments or "") for f in own), *(f.values for f in runtime)]
-    handlers = [HANDLERS.get(f.symbol) for f in own]
-    handlers += [next((HANDLERS[n] for n in f.names if n in HANDLERS), None) for f in runtime]
+    handlers = [next((HANDLERS[n] for n in f.names if n in HANDLERS), None) for f in exported]
     first_runtime = len(own)
     lock = threading.RLock()
     interruption = ctypes.c_void_p.in_dll(ctypes.CDLL(path), "orias_interruption")
@@ -69,7 +70,7 @@ def connect(place: int, path: str) -> None:
             _interruptions.append(type(e))
             interruption.value = id(type(e))
             return _INTERRUPTED
-        if result and driver.sanitizer is not None and names[index] not in _NO_ERRORS:
+        if result and driver.sanitizer is not None and not silent[index]:
             driver.sanitizer.failed_call(names[index], NAMES.get(result, str(result)), reason)
         if trace == "all" or (trace and result and names[index] not in _QUIET):
             sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")

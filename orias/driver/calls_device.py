@@ -49,17 +49,22 @@ def _variants() -> dict[str, list[tuple[int, str]]]:
     """(CUDA version, symbol) of every function by its name without version, ascending."""
     out: dict[str, list[tuple[int, str]]] = {}
     for f in library.functions():
-        name, _, tail = f.symbol.rpartition("_v")
-        out.setdefault(name if tail.isdigit() and name else f.symbol, []).append((f.version, f.symbol))
+        if f.of == f.symbol:
+            name, _, tail = f.symbol.rpartition("_v")
+            out.setdefault(name if tail.isdigit() and name else f.symbol, []).append((f.version, f.symbol))
     return {name: sorted(found) for name, found in out.items()}
 
 
 _VARIANTS = _variants()
+_OF_THREADS = {f.of: f.symbol for f in library.functions() if f.of != f.symbol}
+"""Symbols of the forms for the default stream of the calling thread."""
+PER_THREAD_FLAG = 2
+"""CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, and the runtime's cudaEnablePerThreadDefaultStream."""
 
 
 @call("cuGetProcAddress_v2", needs="nothing")
 def proc_address(d: Driver, name: int, place: int, version: int, flags: int, status: int) -> None:
-    """The address of a function in the form of a CUDA version."""
+    """The address of a function in the form of a CUDA version, and for the stream 0 that the flags name."""
     wanted = get_string(name)
     found = [symbol for since, symbol in _VARIANTS.get(wanted, ()) if since <= version]
     put64(place, 0)
@@ -67,7 +72,10 @@ def proc_address(d: Driver, name: int, place: int, version: int, flags: int, sta
         put32(status, 0 if found else 1 if wanted not in _VARIANTS else 2)
     if not found:
         raise DriverError("NOT_FOUND", wanted)
-    address = ctypes.cast(getattr(ctypes.CDLL(d.path), found[-1]), ctypes.c_void_p).value
+    symbol = found[-1]
+    if flags & PER_THREAD_FLAG:
+        symbol = _OF_THREADS.get(symbol, symbol)
+    address = ctypes.cast(getattr(ctypes.CDLL(d.path), symbol), ctypes.c_void_p).value
     put64(place, address or 0)
 
 

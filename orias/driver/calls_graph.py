@@ -7,9 +7,9 @@ from typing import Any, Final
 from orias.driver import graphs
 from orias.driver.calls_launch import Launch, prepared, run
 from orias.driver.calls_memory import box, fill_work, free, row_copies
-from orias.driver.calls_stream import host_work, known
+from orias.driver.calls_stream import host_work
 from orias.driver.driver_registry import call, get32, get64, get_string, put32, put64, put_string, u
-from orias.driver.driver_state import Driver, Event
+from orias.driver.driver_state import Driver, Event, Stream
 from orias.driver.graphs import Capture, Executable, Graph, Node
 from orias.driver.results import DriverError
 
@@ -43,28 +43,23 @@ def begin_to(d: Driver, stream: int, graph: int, nodes: int, edges: int, count: 
 
 
 def _begin(d: Driver, stream: int, graph: Graph, handle: int, after: list[Node]) -> None:
-    found = known(d, stream)
+    found = d.stream(stream)
     if found is None:
         raise DriverError("STREAM_CAPTURE_UNSUPPORTED", "a default stream")
     if found.capture is not None:
         raise DriverError("ILLEGAL_STATE", "the stream is captured")
-    found.capture = Capture(graph, handle, stream, handle)
-    found.capture.last[stream] = after
+    found.capture = Capture(graph, handle, found, after, handle)
 
 
 @call("cuStreamEndCapture")
 def end(d: Driver, stream: int, place: int) -> None:
     """The graph of what was recorded; a program that has given the graph itself needs no place for it."""
-    capture = graphs.capture_of(d, stream)
-    if capture is None:
-        raise DriverError("ILLEGAL_STATE", "the stream is not captured")
-    if capture.origin != stream:
+    capture, own = _recording(d, stream)
+    if capture.origin is not own:
         raise DriverError("STREAM_CAPTURE_UNMATCHED")
-    joined = _all_before(capture.last[stream])
+    joined = _all_before(capture.last[own])
     for other in capture.last:
-        found = d.handles.get(other)
-        if found is not None:
-            found.capture = None
+        other.capture = None
     broken = capture.status != graphs.ACTIVE
     unjoined = any(id(n) not in joined for last in capture.last.values() for n in last)
     capture.status = 0
@@ -91,16 +86,28 @@ def _all_before(nodes: Sequence[Node]) -> set[int]:
 @call("cuStreamIsCapturing")
 def is_capturing(d: Driver, stream: int, place: int) -> None:
     """Whether a stream is captured."""
-    capture = graphs.capture_of(d, stream)
-    put32(place, capture.status if capture else 0)
+    recording = graphs.capture_of(d, stream)
+    put32(place, recording[0].status if recording else 0)
 
 
-def _info(d: Driver, stream: int, status: int, number: int) -> Capture | None:
-    capture = graphs.capture_of(d, stream)
-    put32(status, capture.status if capture else 0)
-    if number and capture:
+def _info(d: Driver, stream: int, status: int, number: int) -> tuple[Capture, list[Node]] | None:
+    """The capture of a stream with the nodes that its next work follows."""
+    recording = graphs.capture_of(d, stream)
+    put32(status, recording[0].status if recording else 0)
+    if recording is None:
+        return None
+    capture, own = recording
+    if number:
         put64(number, capture.number)
-    return capture
+    return capture, capture.last[own]
+
+
+def _recording(d: Driver, stream: int) -> tuple[Capture, Stream]:
+    """The capture of a stream that must have one, and the stream's object."""
+    recording = graphs.capture_of(d, stream)
+    if recording is None:
+        raise DriverError("ILLEGAL_STATE", "the stream is not captured")
+    return recording
 
 
 @call("cuStreamGetCaptureInfo")
@@ -118,10 +125,10 @@ def info_2(d: Driver, stream: int, status: int, number: int, graph: int, nodes: 
 @call("cuStreamGetCaptureInfo_v3")
 def info_3(d: Driver, stream: int, status: int, number: int, graph: int, nodes: int, edges: int, count: int) -> None:
     """The same; edges have no data."""
-    capture = _info(d, stream, status, number)
-    if capture is None:
+    found = _info(d, stream, status, number)
+    if found is None:
         return
-    last = capture.last[stream]
+    capture, last = found
     if graph:
         put64(graph, capture.graph_handle)
     if nodes:
@@ -136,11 +143,9 @@ def info_3(d: Driver, stream: int, status: int, number: int, graph: int, nodes: 
 @call("cuStreamUpdateCaptureDependencies")
 def update_dependencies(d: Driver, stream: int, nodes: int, count: int, flags: int) -> None:
     """Change the nodes that the next work of a captured stream follows: add (0) or replace (1)."""
-    capture = graphs.capture_of(d, stream)
-    if capture is None:
-        raise DriverError("ILLEGAL_STATE", "the stream is not captured")
-    old = capture.last[stream] if flags == 0 else []
-    capture.last[stream] = old + [n for n in _nodes(d, nodes, count) if n not in old]
+    capture, own = _recording(d, stream)
+    old = capture.last[own] if flags == 0 else []
+    capture.last[own] = old + [n for n in _nodes(d, nodes, count) if n not in old]
 
 
 @call("cuStreamUpdateCaptureDependencies_v2")
@@ -561,7 +566,7 @@ def executable_flags(d: Driver, handle: int, place: int) -> None:
 def upload(d: Driver, handle: int, stream: int) -> None:
     """Nothing to prepare."""
     d.get(handle, Executable)
-    known(d, stream)
+    d.stream(stream)
 
 
 @call("cuGraphLaunch")

@@ -12,6 +12,7 @@ from orias.driver.calls_module import attribute, max_threads, static_shared
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver
 from orias.driver.host_memory import OutOfMemory
+from orias.driver.library import PER_THREAD_STREAM
 from orias.driver.modules import Function
 from orias.driver.results import DriverError, of_launch
 from orias.driver.timeline import LaunchRecord
@@ -166,8 +167,8 @@ def launch_cooperative(
 
 
 @call("cuLaunchKernelEx")
-def launch_ex(d: Driver, config: int, kernel: int, params: int, extra: int) -> None:
-    """Run a kernel with attributes; those about scheduling have no effect."""
+def launch_ex(d: Driver, config: int, kernel: int, params: int, extra: int, default_stream: int = 0) -> None:
+    """Run a kernel with attributes; those about scheduling have no effect.  `default_stream` is what the stream 0 stands for."""
     sizes = [get32(config + 4 * i) for i in range(7)]
     attributes, count = get64(config + 40), get32(config + 48)
     cluster: Dim3 | None = None
@@ -179,7 +180,13 @@ def launch_ex(d: Driver, config: int, kernel: int, params: int, extra: int) -> N
             cluster = get32(at + 8), get32(at + 12), get32(at + 16)
         elif kind == _COOPERATIVE:
             cooperative = bool(get32(at + 8))
-    _submit(d, get64(config + 32), prepared(d, kernel, sizes, params, extra, cluster, cooperative))
+    _submit(d, get64(config + 32) or default_stream, prepared(d, kernel, sizes, params, extra, cluster, cooperative))
+
+
+@call("cuLaunchKernelEx_ptsz")
+def launch_ex_of_thread(d: Driver, config: int, kernel: int, params: int, extra: int) -> None:
+    """The same; the stream 0 is that of the calling thread."""
+    launch_ex(d, config, kernel, params, extra, PER_THREAD_STREAM)
 
 
 # -- occupancy

@@ -57,14 +57,14 @@ def allocate_pitch(d: Driver, place: int, pitch: int, width: int, height: int, e
 @call("cuMemAllocAsync")
 def allocate_async(d: Driver, place: int, size: int, stream: int) -> None:
     """Device memory in stream order; where the stream is captured, the graph owns it."""
-    capture = graphs.capture_of(d, stream)
-    if capture is None:
+    recording = graphs.capture_of(d, stream)
+    if recording is None:
         _allocate(d, place, size, "device")
         return
     # The properties of a pool of device memory that is not shared, without access descriptors.
     words = 1, 0, 1, 0, *[0] * ((_SIZE_AT - 16) // 4)
     given = b"".join(w.to_bytes(4, "little") for w in words) + u(size).to_bytes(8, "little")
-    allocation = graph_allocation(d, capture.graph, given)
+    allocation = graph_allocation(d, recording[0].graph, given)
     graphs.submit(d, stream, graphs.ALLOCATE, provide_work(d, allocation), allocation)
     put64(place, allocation.address)
 
@@ -111,9 +111,9 @@ def allocate_host(d: Driver, place: int, size: int, flags: int = 0) -> None:
 @call("cuMemFree_v2", "cuMemFreeHost", "cuMemFreeAsync")
 def free(d: Driver, address: int, stream: int = 0) -> None:
     """Give memory back; where the stream is captured, only memory of graphs."""
-    capture = graphs.capture_of(d, stream)
-    if capture is not None:
-        allocation = d.graph_memory.freed_by(u(address), capture.graph)
+    recording = graphs.capture_of(d, stream)
+    if recording is not None:
+        allocation = d.graph_memory.freed_by(u(address), recording[0].graph)
         graphs.submit(d, stream, graphs.FREE, free_work(d, allocation), allocation)
         return
     known = d.arena.ranges.get(u(address))

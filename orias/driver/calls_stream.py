@@ -5,7 +5,7 @@ from typing import Final
 
 from orias.driver import graphs
 from orias.driver.driver_registry import call, get32, get64, put32, put64, put_float, u
-from orias.driver.driver_state import LEGACY_STREAMS, Driver, Event, Stream
+from orias.driver.driver_state import Driver, Event, Stream
 from orias.driver.results import DriverError
 
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -13,14 +13,6 @@ _STREAM_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.
 DISABLE_TIMING: Final = 2
 INTERPROCESS: Final = 4
 """Flags of events."""
-
-
-def known(d: Driver, stream: int) -> Stream | None:
-    """The object of a stream; None for the default streams."""
-    if 0 <= stream <= LEGACY_STREAMS:
-        return None
-    found: Stream = d.get(stream, Stream)
-    return found
 
 
 @call("cuStreamCreate")
@@ -52,21 +44,21 @@ def synchronize(d: Driver, stream: int) -> None:
 @call("cuStreamGetPriority")
 def priority(d: Driver, stream: int, place: int) -> None:
     """Its priority."""
-    found = known(d, stream)
+    found = d.stream(stream)
     put32(place, found.priority if found else 0)
 
 
 @call("cuStreamGetFlags")
 def flags(d: Driver, stream: int, place: int) -> None:
     """Its flags."""
-    found = known(d, stream)
+    found = d.stream(stream)
     put32(place, found.flags if found else 0)
 
 
 @call("cuStreamGetId")
 def identity(d: Driver, stream: int, place: int) -> None:
     """A number of its own."""
-    known(d, stream)
+    d.stream(stream)
     put64(place, stream)
 
 
@@ -77,21 +69,21 @@ _ATTRIBUTE_BYTES = 64
 @call("cuStreamSetAttribute")
 def set_attribute(d: Driver, stream: int, number: int, place: int) -> None:
     """Keep an attribute; none has an effect."""
-    known(d, stream)
+    d.stream(stream)
     d.keep[f"stream {stream} {number}"] = ctypes.string_at(place, _ATTRIBUTE_BYTES)
 
 
 @call("cuStreamGetAttribute")
 def get_attribute(d: Driver, stream: int, number: int, place: int) -> None:
     """What was kept, zeros without."""
-    known(d, stream)
+    d.stream(stream)
     ctypes.memmove(place, d.keep.get(f"stream {stream} {number}", bytes(_ATTRIBUTE_BYTES)), _ATTRIBUTE_BYTES)
 
 
 @call("cuStreamWaitEvent")
 def wait_event(d: Driver, stream: int, event: int, flags: int) -> None:
     """Work before the event is done; after an event of a capture, the stream is captured too."""
-    found = known(d, stream)
+    found = d.stream(stream)
     e = d.get(event, Event)
     if e.captured is None or e.captured[0].status == 0:
         if graphs.capture_of(d, stream) is not None:
@@ -103,8 +95,8 @@ def wait_event(d: Driver, stream: int, event: int, flags: int) -> None:
     if found.capture not in (None, capture):
         raise DriverError("STREAM_CAPTURE_MERGE")
     found.capture = capture
-    last = capture.last.setdefault(stream, [])
-    capture.last[stream] = last + [n for n in before if n not in last]
+    last = capture.last.setdefault(found, [])
+    capture.last[found] = last + [n for n in before if n not in last]
 
 
 @call("cuStreamAddCallback")
@@ -180,12 +172,13 @@ def create_event(d: Driver, place: int, flags: int) -> None:
 def record(d: Driver, event: int, stream: int, flags: int = 0) -> None:
     """Record it in stream order."""
     e = d.get(event, Event)
-    capture = graphs.capture_of(d, stream)
-    if capture is None:
+    recording = graphs.capture_of(d, stream)
+    if recording is None:
         e.captured = None
         e.record(d.timeline)
     else:
-        e.captured = capture, list(capture.last[stream])
+        capture, own = recording
+        e.captured = capture, list(capture.last[own])
 
 
 @call("cuEventQuery", "cuEventSynchronize")

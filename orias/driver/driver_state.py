@@ -9,13 +9,14 @@ from orias.driver.devices import Device, chosen
 from orias.driver.graph_memory import GraphMemory
 from orias.driver.host_memory import HostArena
 from orias.driver.interprocess import Opened
+from orias.driver.library import PER_THREAD_STREAM
 from orias.driver.results import NAMES, DriverError
 from orias.driver.timeline import Timeline
 from orias.driver.virtual_memory import VirtualMemory
 
 _FIRST_HANDLE: Final = 0x51000000
 _HANDLE_STEP: Final = 64
-LEGACY_STREAMS: Final = 2
+LEGACY_STREAMS: Final = PER_THREAD_STREAM
 """Numbers up to this stand for the default streams."""
 VERSION: Final = 13000
 """CUDA version that the driver reports."""
@@ -86,6 +87,7 @@ class Driver:
         self.handles: dict[int, Any] = {}
         self._next = itertools.count(_FIRST_HANDLE, _HANDLE_STEP)
         self._stacks: dict[int, list[int]] = {}
+        self._of_threads: dict[tuple[int, int], Stream] = {}
         self.primary = 0
         self.primary_uses = 0
         self.primary_flags = 0
@@ -126,6 +128,15 @@ class Driver:
         thing = self.get(handle, kind)
         del self.handles[handle]
         return thing
+
+    def stream(self, handle: int) -> Stream | None:
+        """The object of a stream; None for the default stream of all threads."""
+        if handle == PER_THREAD_STREAM:
+            return self._of_threads.setdefault((threading.get_ident(), self.current), Stream(self.context, 0, 0))
+        if 0 <= handle < PER_THREAD_STREAM:
+            return None
+        found: Stream = self.get(handle, Stream)
+        return found
 
     # -- contexts
 

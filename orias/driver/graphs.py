@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from orias.driver.driver_registry import get32, put32
-from orias.driver.driver_state import LEGACY_STREAMS, Driver, Stream
+from orias.driver.driver_state import Driver, Stream
 from orias.driver.results import DriverError
 
 KERNEL, COPY, FILL, HOST, CHILD, EMPTY, WAIT, RECORD, ALLOCATE, FREE, CONDITIONAL = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 13
@@ -161,22 +161,19 @@ class Executable:
 class Capture:
     """What streams record: a graph, and for each stream the nodes that its next work follows."""
 
-    def __init__(self, graph: Graph, graph_handle: int, origin: int, number: int) -> None:
+    def __init__(self, graph: Graph, graph_handle: int, origin: Stream, after: list[Node], number: int) -> None:
         self.graph: Final = graph
         self.graph_handle: Final = graph_handle
         self.origin: Final = origin
         self.number: Final = number
         self.status = ACTIVE
-        self.last: dict[int, list[Node]] = {origin: []}
+        self.last: dict[Stream, list[Node]] = {origin: after}
 
 
-def capture_of(d: Driver, stream: int) -> Capture | None:
-    """The capture that a stream records for, None if it executes."""
-    if 0 <= stream <= LEGACY_STREAMS:
-        return None
-    found: Stream = d.get(stream, Stream)
-    capture: Capture | None = found.capture
-    return capture
+def capture_of(d: Driver, stream: int) -> tuple[Capture, Stream] | None:
+    """The capture that a stream records for and the stream's object, None if it executes."""
+    found = d.stream(stream)
+    return None if found is None or found.capture is None else (found.capture, found)
 
 
 def add(d: Driver, graph: Graph, kind: int, work: Work, before: list[Node], details: Any = None) -> Node:
@@ -189,18 +186,19 @@ def add(d: Driver, graph: Graph, kind: int, work: Work, before: list[Node], deta
 
 def submit(d: Driver, stream: int, kind: int, work: Work, details: Any = None) -> None:
     """Does work of a stream now, or records it where the stream is captured."""
-    capture = capture_of(d, stream)
-    if capture is None:
+    recording = capture_of(d, stream)
+    if recording is None:
         work()
         return
+    capture, key = recording
     if capture.status != ACTIVE:
         raise DriverError("STREAM_CAPTURE_INVALIDATED")
-    capture.last[stream] = [add(d, capture.graph, kind, work, capture.last[stream], details)]
+    capture.last[key] = [add(d, capture.graph, kind, work, capture.last[key], details)]
 
 
 def refuse_capture(d: Driver, stream: int) -> None:
     """Fails, and ends the capture, if a stream that is captured would have to execute now."""
-    capture = capture_of(d, stream)
-    if capture is not None:
-        capture.status = INVALIDATED
+    recording = capture_of(d, stream)
+    if recording is not None:
+        recording[0].status = INVALIDATED
         raise DriverError("STREAM_CAPTURE_UNSUPPORTED")

@@ -1,13 +1,16 @@
 """Builds the driver and runtime libraries with the machine's C compiler, once for each version, into the user's cache.
 
 ``libcuda.so.1`` is one C file: ``data/door.c`` and a function for each line of ``data/functions.txt``.  ``libcudart.so.12``
-and ``.13`` are ``data/runtime.c`` and a function for each line of ``data/runtime_functions.txt`` of that version.
+and ``.13`` are ``data/runtime.c`` and a function for each line of ``data/runtime_functions.txt`` of that version.  Lines that end
+in ``ptsz`` or ``ptds`` make a second function, for programs whose stream 0 is one of the calling thread.
 """
 
+import functools
 import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,6 +22,7 @@ _TYPES: Final = {
     "b": "unsigned char",
     "h": "unsigned short",
     "H": "Handle",
+    "s": "uint64_t",
 }
 _RUNTIME_TYPES: Final = _TYPES | {"f": "float", "D": "Dim3", "E": "Extent", "P": "Pitched"}
 _PARTS: Final = {"D": "xyz", "E": ("width", "height", "depth"), "P": ("pointer", "pitch", "width", "height")}
@@ -30,6 +34,8 @@ RUNTIMES: Final = ("12", "13")
 _GIVING_BACK: Final = ("Free", "Destroy", "Unload", "Unregister", "Release")
 """Words in the names of functions that give something back."""
 _COMPILERS: Final = ("cc", "gcc", "clang")
+PER_THREAD_STREAM: Final = 2
+"""The handle of the calling thread's default stream (CU_STREAM_PER_THREAD)."""
 
 
 class BuildError(Exception):
@@ -39,25 +45,36 @@ class BuildError(Exception):
 class Function(NamedTuple):
     """An exported function: its symbol, the CUDA version that it came with, its arguments (``p`` 64 bits, ``i`` int ...).
 
-    ``arguments`` is None for functions that take structures by value: they only answer CUDA_ERROR_NOT_SUPPORTED.
+    ``arguments`` is None for functions that take structures by value: they only answer CUDA_ERROR_NOT_SUPPORTED.  ``of``: the
+    function whose form for the default stream of the calling thread this is, or its own symbol.
     """
 
     symbol: str
     version: int
     arguments: str | None
+    of: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its handler, the one for this form first."""
+        return self.symbol, self.of
 
 
 class RuntimeFunction(NamedTuple):
-    """A function of the runtime library: its symbol, ``12``, ``13`` or ``all``, its arguments (``=`` first: a pointer is returned)."""
+    """A function of the runtime library: its symbol, ``12``, ``13`` or ``all``, its arguments (``=`` first: a pointer is returned).
+
+    ``of`` as in :class:`Function`.
+    """
 
     symbol: str
     major: str
     arguments: str | None
+    of: str
 
     @property
-    def names(self) -> tuple[str, str]:
-        """The names of its handler, the one for this version first."""
-        return f"{self.symbol}@{self.major}", self.symbol
+    def names(self) -> tuple[str, ...]:
+        """The names of its handler, the one for this form and version first."""
+        return f"{self.symbol}@{self.major}", self.symbol, f"{self.of}@{self.major}", self.of
 
     @property
     def values(self) -> int:
@@ -70,15 +87,23 @@ def _rows(name: str) -> list[list[str]]:
     return [line.split() for line in lines if line and not line.startswith("#")]
 
 
+def _forms(name: str) -> Iterator[tuple[str, str, str | None, str]]:
+    """Symbol, version, arguments and the symbol of the line, for each function of a table."""
+    for symbol, version, kinds, *endings in _rows(name):
+        for own in (symbol, *(f"{symbol}_{ending}" for ending in endings)):
+            yield own, version, None if kinds == "-" else kinds.strip("."), symbol
+
+
+@functools.cache
 def functions() -> list[Function]:
     """The exported functions, in the order of the table."""
-    return [Function(s, int(v), None if kinds == "-" else kinds.strip(".")) for s, v, kinds in _rows("functions.txt")]
+    return [Function(symbol, int(version), kinds, of) for symbol, version, kinds, of in _forms("functions.txt")]
 
 
+@functools.cache
 def runtime_functions() -> list[RuntimeFunction]:
     """The functions of the runtime libraries of all versions, in the order of the table."""
-    rows = _rows("runtime_functions.txt")
-    return [RuntimeFunction(s, major, None if kinds == "-" else kinds.strip(".")) for s, major, kinds in rows]
+    return [RuntimeFunction(*form) for form in _forms("runtime_functions.txt")]
 
 
 def _at_end() -> str:
@@ -90,10 +115,13 @@ def _at_end() -> str:
     return f"const unsigned char at_end[] = {{{', '.join(words)}}};"
 
 
-def _numbers(kinds: str) -> list[str]:
-    """The arguments as the numbers that the handler gets, in C."""
+def _numbers(kinds: str, per_thread: bool) -> list[str]:
+    """The arguments as the numbers that the handler gets, in C; `per_thread`: the stream 0 is that of the calling thread."""
     out = []
     for i, kind in enumerate(kinds):
+        if kind == "s" and per_thread:
+            out.append(f"a{i} ? (int64_t)a{i} : {PER_THREAD_STREAM}")
+            continue
         of = "&" if kind in _IN_PLACE else ""
         out += [f"(int64_t){of}a{i}{part}" for part in ([f".{p}" for p in _PARTS[kind]] if kind in _PARTS else [""])]
     return out
@@ -107,7 +135,7 @@ def source() -> str:
             out.append(f"EXPORT int {f.symbol}(void) {{ return NOT_SUPPORTED; }}")
             continue
         declared = ", ".join(f"{_TYPES[kind]} a{i}" for i, kind in enumerate(f.arguments)) or "void"
-        values = ", ".join(_numbers(f.arguments)) or "0"
+        values = ", ".join(_numbers(f.arguments, f.of != f.symbol)) or "0"
         out.append(
             f"EXPORT int {f.symbol}({declared}) {{ const int64_t v[] = {{{values}}}; return call({index}, v); }}"
         )
@@ -127,7 +155,7 @@ def runtime_source(major: str) -> str:
         returns = f.arguments.startswith("=")
         kinds = f.arguments.lstrip("=")
         declared = ", ".join(f"{_RUNTIME_TYPES[kind]} a{i}" for i, kind in enumerate(kinds)) or "void"
-        values = [*(["(int64_t)&out"] if returns else []), *_numbers(kinds)]
+        values = [*(["(int64_t)&out"] if returns else []), *_numbers(kinds, f.of != f.symbol)]
         given = f"const int64_t v[] = {{{', '.join(values) or '0'}}};"
         if returns:
             body = f"uint64_t out = 0; {given} orias_call({index}, v); return out;"

@@ -299,6 +299,18 @@ def entry_point_of(d: Driver, name: int, place: int, version: int, flags: int, s
             raise
 
 
+@call("cudaGetDriverEntryPoint_ptsz", needs="runtime")
+def entry_point_of_thread(d: Driver, name: int, place: int, flags: int, status: int) -> None:
+    """The same; without a flag in the form for the default stream of the calling thread."""
+    entry_point(d, name, place, flags or calls_device.PER_THREAD_FLAG, status)
+
+
+@call("cudaGetDriverEntryPointByVersion_ptsz", needs="runtime")
+def entry_point_of_thread_and_version(d: Driver, name: int, place: int, version: int, flags: int, status: int) -> None:
+    """The same for a CUDA version."""
+    entry_point_of(d, name, place, version, flags or calls_device.PER_THREAD_FLAG, status)
+
+
 # -- streams and events
 
 

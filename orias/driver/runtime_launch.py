@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from orias.driver import calls_launch, calls_module
 from orias.driver.driver_registry import call, get32, get_string, put32, put64, u
 from orias.driver.driver_state import Driver
+from orias.driver.library import PER_THREAD_STREAM
 from orias.driver.modules import Function, Module
 from orias.driver.results import DriverError
 from orias.driver.runtime_calls import (
@@ -220,10 +221,16 @@ def launch_cooperative(
 
 
 @call("cudaLaunchKernelExC", needs="runtime")
-def launch_ex(d: Driver, config: int, host: int, params: int) -> None:
-    """Run a kernel with attributes; the structure has the driver's form."""
+def launch_ex(d: Driver, config: int, host: int, params: int, default_stream: int = 0) -> None:
+    """Run a kernel with attributes; the structure has the driver's form.  `default_stream` is what the stream 0 stands for."""
     _check(d, tuple(get32(config + 4 * i) for i in range(6)))
-    calls_launch.launch_ex(d, config, kernel(d, host), params, 0)
+    calls_launch.launch_ex(d, config, kernel(d, host), params, 0, default_stream)
+
+
+@call("cudaLaunchKernelExC_ptsz", needs="runtime")
+def launch_ex_of_thread(d: Driver, config: int, host: int, params: int) -> None:
+    """The same; the stream 0 is that of the calling thread."""
+    launch_ex(d, config, host, params, PER_THREAD_STREAM)
 
 
 # -- kernels

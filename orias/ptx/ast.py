@@ -107,7 +107,8 @@ class Operand:
       "f64" (0d... or decimal: 64-bit pattern).
     * O_ADDR: ``[var + value]``; ``var`` a register, a variable, or None for an absolute address; ``elems`` holds further
       address components (tensor coordinates, mbarrier ...) in source order, empty otherwise.
-    * O_SYM: the address of ``var`` + ``value`` as a value.
+    * O_SYM: the address of ``var`` + ``value`` as a value; with ``elems``, that of the element with the number ``elems[0]`` +
+      ``value``, whose bytes before it are counted in 32 bits.
     * O_VEC: ``elems``.   * O_SREG: ``name`` without % (``tid``), ``comp``.   * O_LABEL: ``label``.   * O_FUNC: ``func``.
     * O_SINK: ``_``.   * O_PAIR: ``elems[0] | elems[1]``.
 

@@ -172,12 +172,14 @@ def _sink(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     return result
 
 
+_ADDRESSED: Final = ("mov", "cvta", "mapa", "getctarank")
+"""Instructions that take the address of a variable as a value."""
+
+
 def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if op.key == "s[" and use.name not in ("mov", "cvta"):
-        return False
     if slot.fixed and type_ == "b64":  # cache policies and handles
         return False
-    if op.key == "s+" or op.key == "s[":
+    if op.key == "s+" or (op.key == "s[" and not result and use.name in _ADDRESSED):
         if result:
             use.needs_result()
         return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
@@ -190,7 +192,7 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         return False
     if var is not None and var.type in INDIRECT and use.name != "cvta":
         return False
-    if result or use.name not in ("cvta", "mapa", "getctarank"):
+    if result or use.name not in _ADDRESSED:
         use.must_be_register()
     return True
 

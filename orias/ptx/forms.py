@@ -194,10 +194,10 @@ def _unified(name: str, instr: Instr) -> list[str]:
 
 
 def _value_to_address(instr: Instr, checked: Checked) -> None:
-    """Rewrites a variable or register in place of an address (``s[c]``, ``s+c``, ``r``) to the address ``[s+c]``."""
+    """Rewrites a variable or register in place of an address (``s[c]``, ``s+c``, ``r``) to the address ``[s+c]``; ``s[r]`` has none."""
     lists = [present_slots(e, instr.sig) for e in checked.row.lists] if checked.row is not None else []
     for i, op in enumerate(instr.ops):
-        if op.kind in (O_SYM, O_REG) and {e[i].role for e in lists if len(e) > i} == {"M"}:
+        if op.kind in (O_SYM, O_REG) and not op.elems and {e[i].role for e in lists if len(e) > i} == {"M"}:
             address = Operand(O_ADDR)
             address.var = op.var
             address.comp = op.comp

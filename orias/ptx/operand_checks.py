@@ -288,7 +288,12 @@ def _stands_for_address(slot: Slot, op: Operand, use: Use) -> bool:
         return _integer(slot, op, use)
     if use.name in _TENSOR_COPIES:
         return _address_of_copy(slot, op, use)
-    return op.key == "s[" and use.name in _INDEXED
+    if op.key != "s[" or use.name not in _INDEXED or op.var is None:
+        return False
+    space = use.sig.mods.get("space", "").partition("::")[0]
+    if space not in ("", op.var.space):
+        use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
+    return True
 
 
 def _address_of_copy(slot: Slot, op: Operand, use: Use) -> bool:

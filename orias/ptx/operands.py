@@ -180,7 +180,7 @@ def argument(state: State) -> Operand:
 def _single(state: State, depth: int) -> Operand:
     lex = state.lex
     if lex.kind == T_IDENT and lex.text != "WARP_SZ":
-        named = _named(state)
+        named = _named(state, depth)
         if depth and named.kind == O_REG and named.comp[:1] in ("b", "h", "?"):
             state.error(f"Part '.{named.comp}' of a register as an element of a vector is not supported", lex.line)
         if named.kind == O_REG and not named.comp and depth == 0 and state.take("+"):
@@ -260,7 +260,8 @@ def _is_token(word: str) -> bool:
     return (word[1:] in WORDS and word[1:] not in TYPE_WORDS) or DIRECTIVE_WORD.match(word) is not None
 
 
-def _named(state: State) -> Operand:
+def _named(state: State, depth: int = 0) -> Operand:
+    """A name with what belongs to it; elements of vectors (`depth`) are not elements of variables."""
     lex = state.lex
     name = lex.text
     line = lex.line
@@ -283,12 +284,12 @@ def _named(state: State) -> Operand:
             comp = "?"
             lex.next()
         special = special_operand(name[1:], comp)
-        return _indexed(state, special) if not comp and lex.kind == T_PUNCT and lex.text == "[" else special
+        return _indexed(state, special, depth) if not comp and lex.kind == T_PUNCT and lex.text == "[" else special
     result = name_operand(state, name, line)
     if lex.kind == T_DOT:
         result = _selected(state, result)
     if lex.kind == T_PUNCT and lex.text == "[":
-        return _indexed(state, result)
+        return _indexed(state, result, depth)
     if lex.kind == T_PUNCT and lex.text == "+" and result.kind in (O_SYM, O_LABEL):
         lex.next()
         result.value = integer(state)
@@ -330,20 +331,59 @@ def _selected(state: State, op: Operand) -> Operand:
     return _no_part(state, op)
 
 
-def _indexed(state: State, op: Operand) -> Operand:
-    """``name[c]``: an element of a variable; what is no array counts as an integer."""
+def _indexed(state: State, op: Operand, depth: int) -> Operand:
+    """``name[index]``: an element of a variable; what is no array counts as an integer."""
     lex = state.lex
+    if depth:
+        state.syntax()
     line = lex.line
     lex.next()
-    index = integer(state)
+    register = None if starts_constant(state) or lex.kind != T_IDENT else _index(state)
+    constant_part = integer(state) if register is None or state.take("+") else 0
     state.punct("]")
     var = op.var
-    if op.kind == O_SYM and var is not None and var.dims:
-        op.value = index * element_bytes(var.type) * var.vec
-        op.key = "s["
-        return op
-    state.error("Array indexing on non-array", line)
-    return _no_part(state, op)
+    if op.kind != O_SYM or var is None or not var.dims:
+        state.error("Array indexing on non-array", line)
+        return _no_part(state, op)
+    op.key = "s["
+    if register is None:
+        op.value = constant_part * element_bytes(var.type)
+    else:
+        op.value = constant_part
+        op.elems = [register]
+    return op
+
+
+def _index(state: State) -> Operand:
+    """The register or the address of a variable that counts elements; an integer in place of what may not."""
+    lex = state.lex
+    name, line = lex.text, lex.line
+    lex.next()
+    if lex.kind == T_DOT:
+        state.syntax()
+    found = name_operand(state, name, line)
+    var = found.var
+    if found.kind == O_LABEL and state.label(name) is None:
+        state.unknown(name, line)
+        return integer_operand(0)
+    if found.kind == O_SREG:
+        for message in state.special_gate(name[1:]):
+            state.error(message, line)
+    type_, count = "b64", 1
+    if found.kind == O_SREG:
+        type_, count = SPECIAL[found.name][:2]
+    elif found.kind == O_REG and var is not None:
+        type_, count = var.type, var.vec
+    nothing = found.kind in (O_LABEL, O_FUNC)
+    if nothing or type_ == "pred" or type_[0] == "f":
+        shown = "(null)" if nothing else f".{type_}"
+        state.error(f"Illegal to use symbol '{name}' of type {shown} as array index. Use integer or bit only.", line)
+        return integer_operand(0)
+    if type_ == "b128" or count > 1:
+        # ptxas 13.0.88 crashes at registers that are vectors.
+        state.error("Illegal operand type for address/array-index", line)
+        return integer_operand(0)
+    return found
 
 
 def _no_part(state: State, op: Operand) -> Operand:

@@ -404,3 +404,28 @@ def test_the_last_addresses_are_no_memory_of_the_host(context, capfd, offset):
         )
         assert context.code("cuCtxSynchronize") == 700
     assert f"{wild.value:x}" in capfd.readouterr().err
+
+
+def test_the_default_stream_of_the_thread():
+    """Functions whose names end in _ptsz take the stream 0 for that of the calling thread, which can be captured."""
+    program = """
+import ctypes
+from ctypes import byref, c_int, c_uint64, c_void_p
+c = ctypes.CDLL("libcuda.so.1")
+context = c_void_p()
+assert c.cuInit(0) == 0 and c.cuCtxCreate_v2(byref(context), 0, 0) == 0
+def capturing(stream):
+    state = c_int()
+    assert c.cuStreamIsCapturing(c_void_p(stream), byref(state)) == 0
+    return state.value
+print(c.cuStreamBeginCapture_v2(c_void_p(0), 0), capturing(2))
+print(c.cuStreamBeginCapture_v2_ptsz(c_void_p(0), 0), capturing(2), capturing(0))
+graph = c_void_p()
+print(c.cuStreamEndCapture_ptsz(c_void_p(0), byref(graph)), capturing(2))
+place, status = c_void_p(), c_int()
+for flags in (0, 1, 2):
+    assert c.cuGetProcAddress_v2(b"cuLaunchKernelEx", byref(place), 13000, c_uint64(flags), byref(status)) == 0
+    print(place.value == ctypes.cast(c.cuLaunchKernelEx_ptsz, c_void_p).value)
+"""
+    lines = execute(["--", sys.executable, "-c", program]).stdout.split("\n")
+    assert lines == ["900 0", "0 1 0", "0 0", "False", "False", "True", ""]

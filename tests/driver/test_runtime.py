@@ -71,6 +71,28 @@ def test_a_program_with_the_address_sanitizer(tmp_path):
     assert execute(["--", str(program)]).stdout == "right\n"
 
 
+def test_a_program_with_a_default_stream_for_each_thread(tmp_path):
+    """As nvcc --default-stream per-thread writes it: other names, and the stream 0 can be captured."""
+    program = """#include <stdio.h>
+int cudaStreamBeginCapture(void *, int), cudaStreamBeginCapture_ptsz(void *, int), cudaStreamEndCapture_ptsz(void *, void **);
+int cudaMallocAsync_ptsz(void **, size_t, void *), cudaMemcpyAsync_ptsz(void *, const void *, size_t, int, void *);
+int cudaMemcpy_ptds(void *, const void *, size_t, int), cudaStreamSynchronize_ptsz(void *), __cudaLaunchKernel_ptsz(void);
+int main(void) {
+    int in = 7, out = 0;
+    void *p, *graph;
+    int a = cudaMallocAsync_ptsz(&p, 4, 0), b = cudaMemcpyAsync_ptsz(p, &in, 4, 1, 0), d = cudaStreamSynchronize_ptsz(0);
+    int e = cudaMemcpy_ptds(&out, p, 4, 2), f = cudaStreamBeginCapture(0, 0), g = cudaStreamBeginCapture_ptsz(0, 0);
+    int h = cudaStreamEndCapture_ptsz(0, &graph);
+    printf("%d %d %d %d %d %d %d %d %d\\n", a, b, d, e, out, f, g, h, __cudaLaunchKernel_ptsz != 0);
+    return 0;
+}
+"""
+    link = ["-x", "c", "-", "-L", str(library.folder()), "-l:libcudart.so.13", f"-Wl,-rpath-link,{library.folder()}"]
+    file = tmp_path / "program"
+    subprocess.run(["cc", "-o", str(file), *link], input=program, text=True, check=True)
+    assert execute(["--", str(file)]).stdout == "0 0 0 0 7 900 0 0 1\n"
+
+
 def test_runtime_tables_agree():
     functions = library.runtime_functions()
     names = {n for f in functions for n in f.names}

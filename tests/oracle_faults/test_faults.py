@@ -195,6 +195,16 @@ def test_vadd_sat(arch: str, level: int, tmp_path: Path) -> None:
     assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
 
 
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_element_parameter(arch: str, level: int, tmp_path: Path) -> None:
+    """ptxas reads the first element of the array at every level."""
+    want = [x & 0xFFFFFFFF if x & 1 else 5 for x in INPUTS]
+    assert results(ptxas("element_parameter.ptx", arch, level, tmp_path), 32) == [5] * len(INPUTS) != want
+    text = (HERE / "element_parameter.ptx").read_text()
+    assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_89"])
 def test_missing_break(arch: str, tmp_path: Path) -> None:
     """ptxas -O0: half of a warp waits at BSYNC, the other half at WARPSYNC; its -O3 and our code end.

@@ -11,7 +11,9 @@ from orias.cubin.relocs import R_SAMP_HEADER_INDEX, R_SAMP_HEADER_INDEX_0, R_SUR
 from orias.diag import Unsupported
 from orias.isa.operand import NONE, NOT_PT, RZ, Opnd, const, imm, imm64, vreg, word
 from orias.lower.frame import data_layout
-from orias.ptx.ast import Function, Var
+from orias.lower.frame.params import extract_selector
+from orias.ptx.ast import O_REG, TYPE_BITS, Function, Operand, Var
+from orias.ptx.declaration_words import element_bytes
 from orias.target import descriptors, features
 
 if TYPE_CHECKING:
@@ -63,6 +65,33 @@ def variable_address(ctx: "Ctx", var: Var, addend: int, words: int) -> Opnd:
         low = ctx.b.r("frame.IN", imm(ctx.state.incoming[var] + addend))
         return ctx.b.pack(low, imm(0)) if words == 2 else low
     raise ctx.unsupported(f"The address of '{var.name}'")
+
+
+def element_offset(ctx: "Ctx", o: Operand) -> Opnd:
+    """The bytes before the element that an operand names by a register, as a word."""
+    assert o.var is not None
+    index = o.elems[0]
+    bits = TYPE_BITS[index.var.type] if index.kind == O_REG and index.var is not None else 32
+    count = ctx.src(index, f"b{bits}" if bits < 32 else "b32")
+    if bits < 32:
+        count = zero_extended(ctx, count, bits)
+    size = element_bytes(o.var.type)
+    return ctx.b.r("IMAD", count, imm(size), imm(o.value * size & 0xFFFFFFFF))
+
+
+def element_address(ctx: "Ctx", o: Operand, words: int) -> Opnd:
+    """The address of the element that an operand names by a register, in its own space, as a value of `words` words."""
+    assert o.var is not None
+    base = variable_address(ctx, o.var, 0, words)
+    offset = element_offset(ctx, o)
+    if words == 1:
+        return ctx.b.r("IADD3", base, offset, RZ)
+    return ctx.b.r("iadd64", base, ctx.b.pack(offset, RZ), width=2)
+
+
+def zero_extended(ctx: "Ctx", value: Opnd, bits: int) -> Opnd:
+    """The low 8 or 16 bits of a word."""
+    return ctx.b.r("PRMT", value, imm(extract_selector(0, bits, False)), RZ)
 
 
 def shared_address(ctx: "Ctx", var: Var, addend: int) -> tuple[Opnd, int]:

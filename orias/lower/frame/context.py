@@ -29,7 +29,7 @@ from orias.isa.operand import (
     with_lane,
     with_word_lane,
 )
-from orias.lower.frame.addresses import function_address, variable_address
+from orias.lower.frame.addresses import element_address, function_address, variable_address
 from orias.lower.frame.data_layout import align_up, var_align
 from orias.lower.frame.ssa import CC_KEY, SsaBuilder
 from orias.ori.builder import Builder
@@ -217,6 +217,8 @@ class Ctx:
             return imm64(pattern) if TYPE_BITS[type_] >= 64 else imm(pattern)
         if k == O_SYM:
             assert o.var is not None
+            if o.elems:
+                return element_address(self, o, type_words(type_))
             return variable_address(self, o.var, o.value, type_words(type_))
         if k == O_FUNC:
             assert o.func is not None

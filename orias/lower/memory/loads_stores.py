@@ -29,16 +29,18 @@ from orias.lower.frame import params
 from orias.lower.frame.addresses import (
     const_offset,
     const_symbol,
+    element_offset,
     param_bank,
     param_offset,
     shared_address,
     variable_address,
+    zero_extended,
 )
 from orias.lower.frame.params import SIGNED, extract_selector
 from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
 from orias.ori.ir import OP_COPY, OP_PACK
-from orias.ptx.ast import O_REG, O_VEC, TYPE_BITS, Instr, Operand, Sig
+from orias.ptx.ast import O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand, Sig
 from orias.semantics.integers import signed
 from orias.target import features
 
@@ -117,8 +119,9 @@ def space_of(sig: Sig) -> str:
 
 
 def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
-    """The four address sources (desc, base, ubase, offset) of an O_ADDR operand in a space (generic: ``""``)."""
-    offset = o.value
+    """The four address sources (desc, base, ubase, offset) of an O_ADDR operand, or an O_SYM one that names an element, in a space (generic: ``""``)."""
+    indexed = o.kind == O_SYM and bool(o.elems)
+    offset = 0 if indexed else o.value
     narrow = space in ("shared", "local")
     var = o.var
     if var is None:
@@ -135,6 +138,10 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
         base = variable_address(ctx, var, 0, 2)
         if var.space != "global" and space == "":
             base = to_generic(ctx, base, var.space)
+    if indexed:
+        count = element_offset(ctx, o)
+        wide = not narrow and space != "shared::cluster"
+        base = ctx.b.r("iadd64", base, ctx.b.pack(count, RZ), width=2) if wide else ctx.b.r("IADD3", base, count, RZ)
     if space == "shared::cluster":
         low = ctx.b.r("IADD3", base, imm(offset), RZ) if offset else base
         return [K_NONE, ctx.b.pack(low, ctx.b.r("S2R", word("SR_SWINHI"))), URZ, imm(0)]
@@ -157,7 +164,7 @@ def _base(ctx: "Ctx", o: Operand, narrow: bool) -> Opnd:
     bits = TYPE_BITS[o.var.type]
     if bits >= 32:
         return ctx.src(base_register(o), "b32" if narrow else "b64")
-    low = ctx.b.r("PRMT", ctx.src(base_register(o), f"b{bits}"), imm(extract_selector(0, bits, False)), RZ)
+    low = zero_extended(ctx, ctx.src(base_register(o), f"b{bits}"), bits)
     return low if narrow else ctx.b.pack(low, RZ)
 
 
@@ -395,7 +402,11 @@ _BANK: Final = 1 << 16
 def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, base: int, index: Opnd = RZ) -> None:
     """A load from a constant bank at ``base + index + where``."""
     offset = base + signed(where.value & (1 << 64) - 1, 64)
-    if where.var is not None and where.var.space == "reg":
+    if where.kind == O_SYM and where.elems:
+        offset = base
+        count = element_offset(ctx, where)
+        index = count if index == RZ else ctx.b.r("IADD3", index, count, RZ)
+    elif where.var is not None and where.var.space == "reg":
         index = ctx.src(base_register(where), "b32")
     if index != RZ:
         if offset < 0 or offset > 0xFFFF:

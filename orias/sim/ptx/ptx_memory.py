@@ -55,7 +55,7 @@ def address(s: PtxSite, o: Operand, space: str) -> Getter:
         if not wide and SPACES[space] in (SHARED, LOCAL):
             g = lambda m, a: (base(m, a) + np.uint32(o.value & 0xFFFFFFFF)).astype(U64)  # noqa: E731
     elif o.kind in (O_ADDR, O_SYM) and o.var is not None:
-        g = s.unit.address(o.var, o.value)
+        g = s.named(o)
         if not space and o.var.space in ("shared", "local", "const"):
             window, inside = np.uint64(_window(s, o.var.space)), g
             g = lambda m, a: inside(m, a).astype(U64) + window  # noqa: E731

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from orias.isa.op import op
 from orias.isa.operand import INV, PT, RZ, Opnd, imm, imm64, p, r
 from orias.ptx.ast import O_FUNC, O_IMM, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
+from orias.ptx.declaration_words import element_bytes
 from orias.sim.core.engine import Flow
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter, Setter, Site, constant, constant_bool
@@ -130,7 +131,7 @@ class PtxSite:
             return self.src(o.scalar(), type_)
         want = UNSIGNED[bits]
         if o.kind == O_SYM and o.var is not None:
-            g = self.unit.address(o.var, o.value)
+            g = self.named(o)
         elif o.kind == O_FUNC and o.func is not None:
             g = self.program.function_address(o.func)
         elif o.kind == O_SREG:
@@ -138,6 +139,17 @@ class PtxSite:
         else:
             raise self.unknown("operand")
         return lambda m, a: g(m, a).astype(want)
+
+    def named(self, o: Operand) -> Getter:
+        """The address of a variable or of an element of it, in its space."""
+        assert o.var is not None
+        if o.kind != O_SYM or not o.elems:
+            return self.unit.address(o.var, o.value)
+        by = o.elems[0]
+        bits = min(bits_of(by.var.type), 32) if by.kind == O_REG and by.var is not None else 32
+        base, index = self.unit.address(o.var, 0), self.src(by, f"b{bits}")
+        size, first = np.uint32(element_bytes(o.var.type)), np.uint32(o.value & 0xFFFFFFFF)
+        return lambda m, a: base(m, a) + ((index(m, a).astype(U32) + first) * size).astype(U64)
 
     def register(self, o: Operand, bits: int) -> Getter:
         """A register's value truncated or zero-extended to `bits`."""
