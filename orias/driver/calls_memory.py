@@ -8,7 +8,7 @@ from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
 from orias.driver.graph_memory import Allocation
-from orias.driver.host_memory import MAPPED, POOL, enough_memory
+from orias.driver.host_memory import MAPPED, enough_memory, of_pool
 from orias.driver.locations import DEVICE, location
 from orias.driver.results import DriverError
 
@@ -18,6 +18,13 @@ _PITCH = 512
 ALLOCATION_BYTES: Final = 120
 """Bytes of CUDA_MEM_ALLOC_NODE_PARAMS: properties of the pool, access descriptors and their count, size, address."""
 _SIZE_AT: Final = ALLOCATION_BYTES - 16
+_LARGE: Final = 1 << 20
+_CHUNK: Final = 2 << 20
+_SMALL: Final = 512
+"""A driver gives memory from chunks of 2 MB: allocations from 1 MB on begin at one, smaller ones at a multiple of 512 bytes.
+
+Taichi counts on 4096 for its pool.
+"""
 
 
 def _allocate(d: Driver, place: int, size: int, kind: str) -> None:
@@ -26,7 +33,7 @@ def _allocate(d: Driver, place: int, size: int, kind: str) -> None:
     if not size:
         raise DriverError("INVALID_VALUE", "0 bytes")
     with enough_memory():
-        address = d.arena.allocate(size, kind)
+        address = d.arena.allocate(size, kind, _CHUNK if size >= _LARGE else _SMALL)
     put64(place, address)
     if d.sanitizer is not None:
         d.sanitizer.allocated(address)
@@ -117,7 +124,7 @@ def free(d: Driver, address: int, stream: int = 0) -> None:
         graphs.submit(d, stream, graphs.FREE, free_work(d, allocation), allocation)
         return
     known = d.arena.ranges.get(u(address))
-    given = known is not None and known.start >= POOL and known.kind != MAPPED
+    given = known is not None and of_pool(known.start) and known.kind != MAPPED
     if address and not (given and d.arena.release(u(address))):
         raise DriverError("INVALID_VALUE", "no allocation starts there")
     d.graph_memory.freed(u(address))
@@ -134,7 +141,7 @@ def register(d: Driver, address: int, size: int, flags: int) -> None:
 @call("cuMemHostUnregister")
 def unregister(d: Driver, address: int) -> None:
     """End the pinning."""
-    if (u(address) >= POOL and u(address) < POOL << 1) or not d.arena.release(u(address)):
+    if of_pool(u(address)) or not d.arena.release(u(address)):
         raise DriverError("HOST_MEMORY_NOT_REGISTERED")
 
 
@@ -239,7 +246,7 @@ def _check(d: Driver, address: int, size: int) -> None:
     address = u(address)
     if not size:
         return
-    if POOL <= address < POOL << 1:
+    if of_pool(address):
         at, end = address, address + size
         while at < end:
             # Memory that the program maps may be of several parts.
@@ -418,7 +425,7 @@ _enter_fills()
 # -- pools, advice
 
 
-@call("cuMemPoolCreate")
+@call("cuMemPoolCreate", needs="init")
 def create_pool(d: Driver, place: int, properties: int) -> None:
     """A pool of the device's memory."""
     if location(properties + 8) != DEVICE:
@@ -426,19 +433,19 @@ def create_pool(d: Driver, place: int, properties: int) -> None:
     put64(place, d.new(Pool()))
 
 
-@call("cuMemPoolDestroy")
+@call("cuMemPoolDestroy", needs="init")
 def destroy_pool(d: Driver, pool: int) -> None:
     """End a pool."""
     d.drop(pool, Pool)
 
 
-@call("cuMemPoolTrimTo")
+@call("cuMemPoolTrimTo", needs="init")
 def trim_pool(d: Driver, pool: int, size: int) -> None:
     """A pool keeps nothing."""
     d.get(pool, Pool)
 
 
-@call("cuMemPoolGetAttribute")
+@call("cuMemPoolGetAttribute", needs="init")
 def pool_attribute(d: Driver, pool: int, attribute: int, place: int) -> None:
     """An attribute of a pool; 64 bits from the fourth on."""
     p = d.get(pool, Pool)
@@ -452,13 +459,13 @@ def pool_attribute(d: Driver, pool: int, attribute: int, place: int) -> None:
         raise DriverError("INVALID_VALUE")
 
 
-@call("cuMemPoolSetAttribute")
+@call("cuMemPoolSetAttribute", needs="init")
 def set_pool_attribute(d: Driver, pool: int, attribute: int, place: int) -> None:
     """Change an attribute of a pool."""
     d.get(pool, Pool).attributes[attribute] = get64(place) if attribute >= 4 else get32(place)
 
 
-@call("cuMemPoolSetAccess")
+@call("cuMemPoolSetAccess", needs="init")
 def pool_access(d: Driver, pool: int, places: int, count: int) -> None:
     """There is one device."""
     d.get(pool, Pool)
@@ -467,5 +474,5 @@ def pool_access(d: Driver, pool: int, places: int, count: int) -> None:
 @call("cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", "cuMemAdvise", "cuMemAdvise_v2", "cuStreamAttachMemAsync")
 def advice(d: Driver, address: int, *values: int) -> None:
     """Where memory is makes no difference."""
-    if d.arena.find(u(address)) is None and u(address) >= POOL and u(address) < POOL << 1:
+    if d.arena.find(u(address)) is None and of_pool(u(address)):
         raise DriverError("INVALID_VALUE")

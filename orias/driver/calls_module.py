@@ -93,19 +93,19 @@ def get_function(d: Driver, place: int, module: int, name: int) -> None:
     put64(place, handle)
 
 
-@call("cuLibraryGetKernel")
+@call("cuLibraryGetKernel", needs="init")
 def get_kernel(d: Driver, place: int, library: int, name: int) -> None:
     """A kernel by name."""
     put64(place, function(d, library, get_string(name)))
 
 
-@call("cuModuleGetFunctionCount", "cuLibraryGetKernelCount")
+@call("cuModuleGetFunctionCount", "cuLibraryGetKernelCount", needs="init")
 def function_count(d: Driver, place: int, module: int) -> None:
     """How many kernels there are."""
     put32(place, len(d.get(module, Module).names()))
 
 
-@call("cuModuleEnumerateFunctions", "cuLibraryEnumerateKernels")
+@call("cuModuleEnumerateFunctions", "cuLibraryEnumerateKernels", needs="init")
 def enumerate_functions(d: Driver, place: int, count: int, module: int) -> None:
     """All kernels."""
     for i, name in enumerate(d.get(module, Module).names()[:count]):
@@ -163,13 +163,13 @@ def kernel_function(d: Driver, place: int, kernel: int) -> None:
     put64(place, kernel)
 
 
-@call("cuKernelGetLibrary", "cuFuncGetModule")
+@call("cuKernelGetLibrary", "cuFuncGetModule", needs="init")
 def kernel_library(d: Driver, place: int, kernel: int) -> None:
     """The module of a kernel."""
     put64(place, d.get(kernel, Function).module_handle)
 
 
-@call("cuKernelGetName", "cuFuncGetName")
+@call("cuKernelGetName", "cuFuncGetName", needs="init")
 def kernel_name(d: Driver, place: int, kernel: int) -> None:
     """The name of a kernel."""
     name = d.get(kernel, Function).name
@@ -177,7 +177,7 @@ def kernel_name(d: Driver, place: int, kernel: int) -> None:
     put64(place, ctypes.addressof(buffer))
 
 
-@call("cuKernelGetParamInfo", "cuFuncGetParamInfo")
+@call("cuKernelGetParamInfo", "cuFuncGetParamInfo", needs="init")
 def param_info(d: Driver, kernel: int, index: int, offset: int, size: int) -> None:
     """Offset and size of a parameter."""
     params = sorted(d.get(kernel, Function).kernel.params, key=lambda p: int(p.ordinal))
@@ -261,7 +261,7 @@ def get_attribute(d: Driver, place: int, number: int, kernel: int) -> None:
     put32(place, attribute(d.get(kernel, Function), number))
 
 
-@call("cuKernelGetAttribute")
+@call("cuKernelGetAttribute", needs="init")
 def get_kernel_attribute(d: Driver, place: int, number: int, kernel: int, device: int) -> None:
     """The same for a device."""
     get_attribute(d, place, number, kernel)
@@ -278,7 +278,7 @@ def set_attribute(d: Driver, kernel: int, number: int, value: int) -> None:
     f.attributes[number] = value
 
 
-@call("cuKernelSetAttribute")
+@call("cuKernelSetAttribute", needs="init")
 def set_kernel_attribute(d: Driver, number: int, value: int, kernel: int, device: int) -> None:
     """The same for a device."""
     set_attribute(d, kernel, number, value)

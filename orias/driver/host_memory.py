@@ -54,6 +54,11 @@ _CHUNK: Final = 1 << 20
 _made: list["HostArena"] = []
 
 
+def of_pool(address: int) -> bool:
+    """Whether the device has given an address out: addresses of the program's own memory lie below and above those."""
+    return POOL <= address < POOL + POOL_SIZE
+
+
 class OutOfMemory(Exception):
     """The device has less memory than asked for."""
 
@@ -186,7 +191,7 @@ class HostArena(Arena):
         i = bisect_right(self.starts, start) - 1
         del self.starts[i], self.ends[i], self.names[i]
         self._last = (0, 0)
-        if address >= POOL and known.kind != MAPPED:
+        if of_pool(address) and known.kind != MAPPED:
             self.used -= known.size
             if known.kind in ("device", "managed", "host"):
                 insort(self._freed, known)

@@ -31,8 +31,8 @@ _IN_PLACE: Final = "H"
 """Structures given by value that the handler gets the address of."""
 RUNTIMES: Final = ("12", "13")
 """Major versions of the runtime library."""
-_GIVING_BACK: Final = ("Free", "Destroy", "Unload", "Unregister", "Release")
-"""Words in the names of functions that give something back."""
+_WITHOUT_WORK: Final = ("Free", "Destroy", "Unload", "Unregister", "Release", "Synchronize", "SetCurrent", "PushCurrent", "Trim", "DefaultMemPool")
+"""Words in the names of functions that have nothing to do at the end: they give something back, wait, or choose a context."""
 _COMPILERS: Final = ("cc", "gcc", "clang")
 PER_THREAD_STREAM: Final = 2
 """The handle of the calling thread's default stream (CU_STREAM_PER_THREAD)."""
@@ -110,8 +110,8 @@ def _at_end() -> str:
     """The C table of what each function does once the interpreter has ended."""
     named = {"cuGetErrorName": "NAMES_RESULT", "cuGetErrorString": "DESCRIBES_RESULT"}
     symbols = [*(f.symbol for f in functions()), *(f.symbol for f in runtime_functions())]
-    back = [any(w in s for w in _GIVING_BACK) and not s.endswith("Node") for s in symbols]
-    words = [named.get(s) or ("GIVES_BACK" if b else "FAILS") for s, b in zip(symbols, back, strict=True)]
+    idle = [any(w in s for w in _WITHOUT_WORK) and not s.endswith("Node") for s in symbols]
+    words = [named.get(s) or ("SUCCEEDS" if i else "FAILS") for s, i in zip(symbols, idle, strict=True)]
     return f"const unsigned char at_end[] = {{{', '.join(words)}}};"
 
 

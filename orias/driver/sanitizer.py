@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.driver.host_memory import NO_RESERVE, POOL, POOL_SIZE, HostArena
+from orias.driver.host_memory import NO_RESERVE, POOL, POOL_SIZE, HostArena, of_pool
 from orias.sim.checks.checker import TOOLS, Checker, lines_of
 from orias.sim.checks.findings import Finding, Spot
 from orias.sim.core.engine import Timing
@@ -138,7 +138,7 @@ class Sanitizer:
         """Device memory that the program did not give back."""
         out = []
         for r in self.arena.ranges.values():
-            if r.start >= POOL and r.kind in ("device", "managed", "host"):
+            if of_pool(r.start) and r.kind in ("device", "managed", "host"):
                 origin = self.arena.origins.get(r.start, "")
                 what = f"{r.size} bytes of {r.kind} memory at 0x{r.start:x}{origin and ', ' + origin},"
                 out.append(Finding("memcheck", "leak", "", f"{what} were not given back", []))

@@ -184,6 +184,11 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
             use.needs_result()
         return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
     var = op.var
+    if op.key == "s[" and var is not None:
+        if not register_fits(var.type, type_, slot.relaxed):
+            return False
+        use.must_be_register()
+        return True
     if slot.fixed and result:
         return False
     if var is not None and slot.fixed and type_[0] != "b" and not register_fits(var.type, type_, False):

@@ -301,13 +301,13 @@ class Owner:
         self.kept = kept
     def __del__(self):
         c, p, text, byref, write = self.kept
-        results = c.cuMemFree_v2(p), c.cuCtxSynchronize(), c.cuGetErrorName(4, byref(text)), c.cuGetErrorName(1, byref(text))
+        results = c.cuMemFree_v2(p), c.cuCtxSynchronize(), c.cuMemAlloc_v2(p, 8), c.cuGetErrorName(4, byref(text)), c.cuGetErrorName(1, byref(text))
         write(1, repr(results).encode())
         c.cuGetErrorName(4, byref(text))
         write(1, text.value)
 owner = Owner(c, p, c_char_p(), byref, os.write)
 """)
-    assert execute(["--", sys.executable, str(program)]).stdout == "(0, 4, 0, 1)CUDA_ERROR_DEINITIALIZED"
+    assert execute(["--", sys.executable, str(program)]).stdout == "(0, 0, 4, 0, 1)CUDA_ERROR_DEINITIALIZED"
 
 
 def test_an_exception_of_a_signal_handler_ends_a_launch_and_reaches_the_program(tmp_path):
@@ -404,6 +404,20 @@ def test_the_last_addresses_are_no_memory_of_the_host(context, capfd, offset):
         )
         assert context.code("cuCtxSynchronize") == 700
     assert f"{wild.value:x}" in capfd.readouterr().err
+
+
+def test_registered_memory_keeps_its_bytes(context):
+    cuda = context
+    size = 1 << 16
+    memory = (ctypes.c_uint8 * size)(*[i * 7 & 255 for i in range(size)])
+    wanted = bytes(memory)
+    cuda("cuMemHostRegister_v2", memory, c_uint64(size), 2)
+    free, total, later = c_uint64(), c_uint64(), c_uint64()
+    cuda("cuMemGetInfo_v2", byref(free), byref(total))
+    assert cuda.code("cuMemFree_v2", c_uint64(ctypes.addressof(memory))) == 1
+    cuda("cuMemHostUnregister", memory)
+    cuda("cuMemGetInfo_v2", byref(later), byref(total))
+    assert bytes(memory) == wanted and free.value == later.value
 
 
 def test_the_default_stream_of_the_thread():

@@ -86,14 +86,14 @@ static void attach(void) {
 }
 
 // What functions do once the interpreter has ended and destructors of the program's objects still run: those that give
-// something back succeed, because all of it goes with the process (library.py writes the table).
-enum { FAILS, GIVES_BACK, NAMES_RESULT, DESCRIBES_RESULT };
+// something back, wait or choose a context succeed, because all of it goes with the process (library.py writes the table).
+enum { FAILS, SUCCEEDS, NAMES_RESULT, DESCRIBES_RESULT };
 extern const unsigned char at_end[];
 
 static int call_at_end(int index, const int64_t *values) {
     const char *text = at_end[index] == NAMES_RESULT ? "CUDA_ERROR_DEINITIALIZED" : "driver shutting down";
     switch (at_end[index]) {
-    case GIVES_BACK:
+    case SUCCEEDS:
         return 0;
     case NAMES_RESULT:
     case DESCRIBES_RESULT:
