@@ -284,6 +284,9 @@ class OriCode:
             if ref.kind in ("lo32", "hi32") and ref.name in self.start:
                 address = CODE_BASE + _STEP * self.start[ref.name]
                 return imm(address & 0xFFFFFFFF if ref.kind == "lo32" else address >> 32)
+            if ref.kind in ("lo32", "hi32") and ref.name in self.image.variables:
+                address = self.image.variables[ref.name][0] + ref.addend
+                return imm(address & 0xFFFFFFFF if ref.kind == "lo32" else address >> 32)
             if ref.kind in ("text_lo", "text_hi", "func", "func_lo", "func_hi"):
                 low = ref.kind not in ("text_hi", "func_hi")
                 return imm(_STEP * self.start[ref.name] + ref.addend if low else 0)
