@@ -235,8 +235,8 @@ class Flow:
     # -- one instruction
 
     def _issue_time(self, n: Node) -> int:
-        """Cycles from an instruction to the next one."""
-        return n.stall or (HORIZON if self.facts.waits_for_itself(n.d) else 0)
+        """Cycles from an instruction to the next one.  What a guard leaves out does not wait for itself."""
+        return n.stall or (HORIZON if self.facts.waits_for_itself(n.d) and not n.guarded() else 0)
 
     def _step(self, n: Node, state: _State, now: int) -> None:
         self._wait(n, state, now)

@@ -422,3 +422,11 @@ def test_a_fence_that_acquires_waits_for_all_loads() -> None:
     assert [x[:3] for x in found(*loads, *fence, "CCTL.IVALL | B-1---- R- W- Y S05")] == [("acquire", 0x40, 0x10)]
     ordered = ["MEMBAR.SC.GPU | B------ R- W- - S06", "ERRBAR | B------ R- W- Y S00"]
     assert not found(*loads, *ordered, "CCTL.IVALL | B------ R- W- Y S05")
+
+
+def test_an_error_barrier_that_its_guard_leaves_out_waits_for_nothing() -> None:
+    """With a stall count of 0 it is a long wait for those that run it, and no cycle for the others."""
+    compare = "UISETP.LT.AND UP0, UPT, UR6, UR7, UPT | B------ R- W- - S01"
+    use = "PLOP3.LUT P3, PT, PT, PT, UP0, 0x80, 0x0 | B------ R- W- - S02"
+    assert not found(compare, "ERRBAR | B------ R- W- Y S00", use)
+    assert [x[:3] for x in found(compare, "@P2 ERRBAR | B------ R- W- Y S00", use)] == [("raw", 0x20, 0)]
