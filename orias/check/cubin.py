@@ -32,8 +32,8 @@ class Hazard:
 
     ``function``: name of the section's function.  ``address``: byte offset of the instruction in its section;
     ``other_address``: offset of the conflicting one (-1: none).  ``instruction``, ``other``: their texts.
-    ``register``: name (empty: none).  ``rule``: raw, waw, war, reuse, wait, control, unwritten,
-    source, unknown.  ``have``/``need``:
+    ``register``: name (empty: none).  ``rule``: raw, waw, war, reuse, wait, control, acquire,
+    unwritten, source, unknown.  ``have``/``need``:
     cycles (-1 where a scoreboard is missing).
     """
 

@@ -13,9 +13,13 @@ from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, unit_name
 from orias.check.code import CALLS, CALLS_AWAY, GOES_ON, RETURNS, Node
 from orias.check.touch import ARRIVAL
 from orias.isa.isa_table import IsaTable
+from orias.isa.op import F_READ, Op
+from orias.isa.op import op as operation
 from orias.isa.operand import INV, K_SB, imm_value, is_imm, kind_of, payload
 from orias.timing.needs import Facts
 
+INVALIDATES: Final[Op] = operation("CCTL.IVALL")
+"""What an acquire at GPU or system scope ends with."""
 HORIZON: Final = 64
 """Cycles after which every fixed-latency result has arrived."""
 RESULT: Final = 0
@@ -39,7 +43,7 @@ Context = tuple[int, ...]
 class Finding:
     """One hazard.
 
-    ``rule``: raw, waw, war, reuse, wait, control.  ``index``: the instruction at fault; ``other``: the instruction it
+    ``rule``: raw, waw, war, reuse, wait, control, acquire.  ``index``: the instruction at fault; ``other``: the instruction it
     conflicts with (-1: none).  ``unit``: the register (-1: none).  ``have``/``need``: cycles, for fixed latencies (-1
     else).
     """
@@ -231,8 +235,8 @@ class Flow:
     # -- one instruction
 
     def _issue_time(self, n: Node) -> int:
-        """Cycles from an instruction to the next one."""
-        return n.stall or (HORIZON if self.facts.waits_for_itself(n.d) else 0)
+        """Cycles from an instruction to the next one.  What a guard leaves out does not wait for itself."""
+        return n.stall or (HORIZON if self.facts.waits_for_itself(n.d) and not n.guarded() else 0)
 
     def _step(self, n: Node, state: _State, now: int) -> None:
         self._wait(n, state, now)
@@ -324,6 +328,8 @@ class Flow:
                         self._report("raw", n, p.index, u, f"reads {unit_name(u)} too early", now - t, need)
         if state.held:
             self._check_sources(n, state, now)
+        if n.d.op is INVALIDATES:
+            self._check_acquire(n, state)
         for u, _ in n.touch.writes:
             entries = results.get(u)
             if entries:
@@ -346,6 +352,28 @@ class Flow:
                 if now - t < need and not _exclusive(p, n, key & 1 != 0):
                     text = f"overwrites {unit_name(u)}, which is still being read"
                     self._report("war", n, p.index, u, text, now - t, need)
+
+    def _check_acquire(self, n: Node, state: _State) -> None:
+        """Check that the value of an acquire has arrived where L1 is invalidated after it: else L1 may get older lines before.
+
+        After a memory barrier that acquires every load before it has; one of fence.sc waits by itself.  Looks at one block.
+        """
+        for i in range(n.index - 1, -1, -1):
+            p = self.nodes[i]
+            op = p.d.op
+            if p.flow != GOES_ON or op is INVALIDATES or (op.base == "MEMBAR" and op.has("SC")):
+                return
+            acquires = _acquires(p)
+            if op.base == "MEMBAR" or acquires:
+                for e in state.pending:
+                    load = self.nodes[e >> 2]
+                    if e & _KIND == RESULT and load.d.op.flags & F_READ and (load is p or not acquires):
+                        self._report(
+                            "acquire", n, e >> 2, -1, "invalidates L1 before a value that it is for has arrived"
+                        )
+                return
+            if i in self.leaders:
+                return
 
     def _keep(self, n: Node) -> None:
         """Check and update the operands that reuse flags keep."""
@@ -408,7 +436,7 @@ class Flow:
                 state.boards[b] = now
         same = _SAME_GUARD if guarded else 0
         event = n.index << 2
-        if not n.fixed and n.touch.write_set & ~n.early & (1 << B_BASE) - 1:
+        if not n.fixed and (n.touch.write_set & ~n.early & (1 << B_BASE) - 1 or _acquires(n)):
             state.pending[event | RESULT] = proofs | same
             state.turn[event | RESULT] = 0
         if n.early:
@@ -464,6 +492,11 @@ def _finish(state: _State, e: int) -> None:
         for other in (e | READS, e | EARLY):
             state.pending.pop(other, None)
             state.turn.pop(other, None)
+
+
+def _acquires(n: Node) -> bool:
+    """True for an access that may be an acquire, also one whose value goes nowhere."""
+    return n.d.op.flags & F_READ != 0 and n.d.op.has("STRONG")
 
 
 def _lowest(bits: int) -> int:

@@ -56,6 +56,7 @@ _FENCE = op("fence")
 _BARRIER_THREADS = 0xFFF
 """Mask of a barrier's number of threads."""
 _MOVABLE = (K_IMM, K_CONST, K_UR)
+_NONE, _REGISTERS, _ALL = range(3)
 
 
 def _text(inst: Inst) -> str:
@@ -265,10 +266,11 @@ class _Legalizer:
                 inst.src = self._keep_pooled(cand)
                 return
         # 3. move as few operands as possible to registers; zeros first, then the operands as written
-        for start in (pooled, src):
-            for order in self._orders(inst, start):
-                if self._move_some(inst, order):
-                    return
+        for signs in (_NONE, _REGISTERS, _ALL):
+            for start in (pooled, src):
+                for order in self._orders(inst, start):
+                    if self._move_some(inst, order, signs):
+                        return
         raise Unsupported(f"no form of '{inst.op.name}' on {self.fn.target.name} for: {_text(inst)}", inst.loc)
 
     def _orders(self, inst: Inst, src: list[Opnd]) -> list[list[Opnd]]:
@@ -282,29 +284,34 @@ class _Legalizer:
             orders.extend([*order, *src[3:]] for order in ((a, c, b), (c, a, b), (b, c, a)))
         return orders
 
-    def _move_some(self, inst: Inst, src: list[Opnd]) -> bool:
-        slots = [k for k, s in enumerate(src) if kind_of(s) in _MOVABLE or (has_modifiers(s) and in_file(s, K_R))]
+    def _move_some(self, inst: Inst, src: list[Opnd], signs: int) -> bool:
+        """Move as few operands as possible to registers.
+
+        `signs`: whose signs an instruction of its own applies: _NONE, those of registers (_REGISTERS) or those of all that move (_ALL).
+        """
+        slots = [
+            k for k, s in enumerate(src) if kind_of(s) in _MOVABLE or (signs and has_modifiers(s) and in_file(s, K_R))
+        ]
         uniform = inst.op.base.startswith("U") and inst.op.base[:2] != "UN"
         for count in range(1, len(slots) + 1):
             for chosen in combinations(slots, count):
-                # A placeholder register shows whether moving helps before anything is emitted.  Signs stay in the instruction
-                # if it takes them: the carry of a sum is another with the negative of a zero than with a negated zero.
+                # A placeholder register shows whether moving helps before anything is emitted.
                 cand = list(src)
                 for k in chosen:
-                    cand[k] = _plain_register(src[k], uniform) | _kept_modifiers(src[k])
-                signed = self._ok(inst, cand)
-                if not signed:
-                    for k in chosen:
-                        cand[k] = _plain_register(src[k], uniform)
-                if signed or self._ok(inst, cand):
-                    self._prefer_uniform(inst, cand, src, chosen)
-                    for k in chosen:
-                        if in_file(cand[k], K_UR) and not uniform:
-                            continue
-                        kept = _kept_modifiers(src[k]) if signed else 0
-                        cand[k] = self._to_register(inst, self.wanted.get(src[k], src[k]) & ~kept, k, uniform) | kept
-                    inst.src = self._keep_pooled(cand)
-                    return True
+                    cand[k] = _plain_register(src[k], uniform) | (_kept_modifiers(src[k]) if signs != _ALL else 0)
+                if not self._ok(inst, cand):
+                    continue
+                taken = [src[k] & ~(_kept_modifiers(src[k]) if signs != _ALL else 0) for k in chosen]
+                if not all(_signs_apply(inst, o, k, uniform) for o, k in zip(taken, chosen, strict=True)):
+                    continue
+                self._prefer_uniform(inst, cand, src, chosen)
+                for o, k in zip(taken, chosen, strict=True):
+                    if in_file(cand[k], K_UR) and not uniform:
+                        continue
+                    kept = src[k] & ~o
+                    cand[k] = self._to_register(inst, self.wanted.get(o, o), k, uniform) | kept
+                inst.src = self._keep_pooled(cand)
+                return True
         return False
 
     def _prefer_uniform(self, inst: Inst, cand: list[Opnd], src: list[Opnd], chosen: tuple[int, ...]) -> None:
@@ -362,10 +369,12 @@ class _Legalizer:
         known = self.moved.get((o, uniform))
         if known is not None and fn.width(known) == wide:
             return known
-        if kd == K_R and flags:
-            return self._strip_flags(inst, o)
         if flags:
-            return self._strip_flags(inst, self._to_register(inst, o & ~flags, k, False) | flags)
+            if not _signs_apply(inst, o, k, uniform):
+                raise Unsupported(f"operand flags of '{_text(inst)}' have no form", inst.loc)
+            if kd != K_R:
+                o = self._to_register(inst, o & ~flags, k, False) | flags
+            return self._strip_flags(inst, o)
         d = fn.new_vreg(K_UR if uniform else K_R, wide)
         if kd == K_CONST and not fn.target.has(features.CONSTANT_OPERANDS) and not uniform:
             self.out.append(fn.new_inst(LOAD_CONSTANT[wide], [d], [o, RZ], loc=inst.loc))
@@ -379,14 +388,25 @@ class _Legalizer:
         """A register operand with its integer negation or inversion applied by an instruction of its own."""
         fn = self.fn
         plain = o & ~(NEG | INV)
-        if o & ABS or has_suffix(o) or inst.op.base[0] in "FDH":
-            raise Unsupported(f"operand flags of '{_text(inst)}' have no form", inst.loc)
         d = fn.new_vreg(K_R)
         if o & NEG:
             self.out.append(fn.new_inst(op("IADD3"), [d], [RZ, o, RZ], loc=inst.loc))
         else:
             self.out.append(fn.new_inst(op("LOP3.LUT"), [d], [RZ, plain, RZ, imm(0x33), NOT_PT], loc=inst.loc))
         return d
+
+
+def _signs_apply(inst: Inst, o: Opnd, k: int, uniform: bool) -> bool:
+    """True if an operand may be a register with its signs applied before: if the instruction takes no more from it than one word.
+
+    The carry of a sum is another with the negative of a zero than with a negated zero.
+    """
+    if not has_modifiers(o):
+        return True
+    if o & ABS or has_suffix(o) or uniform or inst.op.base[0] in "FDH" or src_width(inst.op, k, bare(o)) > 1:
+        return False
+    carries = any(in_file(d, K_R) for d in inst.dst) and any(in_file(d, K_P) and d != PT for d in inst.dst)
+    return not (o & NEG and carries)
 
 
 def _encodable_address(src: list[Opnd]) -> list[Opnd]:

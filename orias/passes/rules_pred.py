@@ -259,7 +259,8 @@ def _guarded_copy(cx: Cx, inst: Inst) -> None:
     ):
         # The register need not start with the constant, and a compare may take the guard.
         g, s, o = inst.guard, inst.src[0], inst.old
-        either = o == PT or s == PT
+        # Of two constants the old one decides, as for the pair.
+        either = o == PT or (s == PT and o != NOT_PT)
         pair = [g ^ INV, s] if o == PT else [g, s] if o == NOT_PT else [g, o] if s == PT else [g ^ INV, o]
         table = INPUTS[0] | INPUTS[1] if either else INPUTS[0] & INPUTS[1]
         cx.values.count(inst, -1)

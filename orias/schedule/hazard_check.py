@@ -12,7 +12,7 @@ preserve (``strict_calls=False``).
 from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, accesses, unit_name
-from orias.isa.op import F_CALL, F_LATE_UNIFORM, F_MATRIX, F_RETURNS, F_WGMMA
+from orias.isa.op import F_AWAITS_ITSELF, F_CALL, F_LATE_UNIFORM, F_MATRIX, F_RETURNS, F_WGMMA
 from orias.isa.operand import PT
 from orias.ori.ir import NO_CTL, Func, Inst
 from orias.ori.reads_writes import Access
@@ -172,7 +172,7 @@ class _Checker:
             state.results.clear()
         else:
             self._issue(n, node, state)
-        step = node.stall
+        step = node.stall or (_HORIZON if inst.op.flags & F_AWAITS_ITSELF and inst.guard == PT else 0)
         for key in list(state.results):
             cycles = state.results[key] + step
             if cycles >= _HORIZON:

@@ -184,13 +184,17 @@ class Stalls:
         for k, row in enumerate(rows):
             earliest = self._need(row, pending, boards, seen)
             if earliest > now:
-                if k == 0:
-                    short = earliest - now
+                at = k - 1
+                while at >= 0 and _awaits_itself(rows[at]):
+                    at -= 1
+                if at < 0:
+                    short = max(short, earliest - now)
                 else:
-                    rows[k - 1].stall += earliest - now
+                    rows[at].stall += earliest - now
+                if k:
                     now = earliest
             self._issue(row, pending, boards, seen, now)
-            now += row.stall or (_HORIZON if row.inst.op.flags & F_AWAITS_ITSELF else 0)
+            now += row.stall or (_HORIZON if _awaits_itself(row) and not row.guarded else 0)
         out: dict[int, list[_Fixed]] = {}
         for unit, items in pending.items():
             keep = [_Fixed(x.op, x.word, x.time - now) for x in items if now - x.time < _HORIZON]
@@ -202,7 +206,8 @@ class Stalls:
         self, row: Row, pending: dict[int, list[_Fixed]], boards: list[int], seen: dict[str, int], now: int
     ) -> None:
         inst = row.inst
-        seen[row.pipe] = now + row.interval
+        if not _awaits_itself(row):
+            seen[row.pipe] = now + row.interval
         if row.wait_all:
             pending.clear()
             return
@@ -240,6 +245,9 @@ class Stalls:
         """Lengthen a block by `cycles` at its end; cycles that a branch cannot stall go before it."""
         rows = self.rows[j]
         last = rows[-1]
+        if _awaits_itself(last):
+            rows.append(self._nop(last))
+            last = rows[-1]
         if not last.inst.is_terminator():
             last.stall += cycles
             return
@@ -247,10 +255,18 @@ class Stalls:
         last.stall += part
         if cycles > part:
             if len(rows) == 1:
-                nop = Row(self.fn.new_inst(_NOP, [], [], loc=last.inst.loc), Access(), 0)
-                nop.look_up(self.lat)
-                rows.insert(0, nop)
+                rows.insert(0, self._nop(last))
             rows[-2].stall += cycles - part
+
+    def _nop(self, beside: Row) -> Row:
+        nop = Row(self.fn.new_inst(_NOP, [], [], loc=beside.inst.loc), Access(), 0)
+        nop.look_up(self.lat)
+        return nop
+
+
+def _awaits_itself(row: Row) -> bool:
+    """True for an instruction whose stall count of 0 says that it waits for itself.  One that its guard leaves out waits for nothing."""
+    return row.inst.op.flags & F_AWAITS_ITSELF != 0
 
 
 def _same(a: dict[int, list[_Fixed]], b: dict[int, list[_Fixed]]) -> bool:

@@ -400,3 +400,33 @@ def test_code_that_ends_within_an_instruction() -> None:
     data[at + 8 : at + 16] = (8).to_bytes(8, "little")
     with pytest.raises(CubinError, match=r"\.text\.k: 8 bytes are no whole number of instructions"):
         check_cubin(bytes(data))
+
+
+def test_an_acquire_waits_for_its_value_before_it_invalidates() -> None:
+    """Also one under a guard, or whose value nobody reads; a later load may be under way."""
+    load = "LDG.E.STRONG.GPU R4, [R2.64] | B------ R0 W1 - S02"
+    plain = "LDG.E R5, [R2.64+0x10] | B------ R2 W3 - S02"
+    waits, goes_on = (f"CCTL.IVALL | B{mask} R- W- Y S05" for mask in ("-1----", "------"))
+    assert not found(plain, load, waits)
+    assert [x[:3] for x in found(load, plain, goes_on)] == [("acquire", 0x20, 0)]
+    guarded = "@P0 ATOMG.E.ADD.STRONG.GPU PT, RZ, [R2.64], R4 | B------ R0 W1 - S02"
+    assert not found(guarded, waits)
+    assert [x[:3] for x in found(guarded, goes_on)] == [("acquire", 0x10, 0)]
+
+
+def test_a_fence_that_acquires_waits_for_all_loads() -> None:
+    """One of fence.sc waits by itself."""
+    loads = [f"LDG.E R{4 + k}, [R2.64+{hex(16 * k + 16)}] | B------ R{2 * k} W{2 * k + 1} - S02" for k in (0, 1)]
+    fence = ["MEMBAR.ALL.GPU | B------ R- W- - S06", "ERRBAR | B------ R- W- Y S00"]
+    assert not found(*loads, *fence, "CCTL.IVALL | B-1-3-- R- W- Y S05")
+    assert [x[:3] for x in found(*loads, *fence, "CCTL.IVALL | B-1---- R- W- Y S05")] == [("acquire", 0x40, 0x10)]
+    ordered = ["MEMBAR.SC.GPU | B------ R- W- - S06", "ERRBAR | B------ R- W- Y S00"]
+    assert not found(*loads, *ordered, "CCTL.IVALL | B------ R- W- Y S05")
+
+
+def test_an_error_barrier_that_its_guard_leaves_out_waits_for_nothing() -> None:
+    """With a stall count of 0 it is a long wait for those that run it, and no cycle for the others."""
+    compare = "UISETP.LT.AND UP0, UPT, UR6, UR7, UPT | B------ R- W- - S01"
+    use = "PLOP3.LUT P3, PT, PT, PT, UP0, 0x80, 0x0 | B------ R- W- - S02"
+    assert not found(compare, "ERRBAR | B------ R- W- Y S00", use)
+    assert [x[:3] for x in found(compare, "@P2 ERRBAR | B------ R- W- Y S00", use)] == [("raw", 0x20, 0)]

@@ -3,6 +3,7 @@
 import pytest
 
 import orias
+from orias.check import check_cubin
 from orias.isa.decode import Decoded
 from orias.timing.ctl import read_barrier, stall, wait_mask, write_barrier
 from tests.schedule.decoded import code_of
@@ -120,3 +121,18 @@ def test_an_acquire_follows_its_access(arch: str, body: str, access: str, waits:
     first = next(k for k, d in enumerate(insts) if access in d.op.name)
     assert insts[first + 1].op.base == waits
     assert waits_for(insts, first + 1, insts[first])
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_cycles_are_not_left_to_an_error_barrier_under_a_guard(arch: str) -> None:
+    """Where the guard leaves it out it waits for nothing, and its stall count stays 0."""
+    body = """mov.u32 %r2, 0;
+  .reg .pred %g, %c;
+  setp.eq.u32 %g, %r1, 7;
+  @%g fence.acq_rel.gpu;
+  setp.lt.u32 %c, %r1, 5;
+  @%g fence.acq_rel.gpu;
+  selp.b32 %r2, 1, 2, %c;"""
+    data = orias.compile(_TEXT.format(arch=arch, body=body), arch=arch).data
+    assert check_cubin(data) == []
+    assert {stall(d.ctl) for d in code_of(data) if d.op.base == "ERRBAR"} == {0}

@@ -1,4 +1,4 @@
-"""Relocatable objects, ours and ptxas's, run like what nvlink makes of them."""
+"""Relocatable objects and extensible programs, ours and ptxas's, run like what nvlink makes of them."""
 
 import subprocess
 from pathlib import Path
@@ -39,12 +39,16 @@ CALLER = """.version 8.0
 """
 
 
-def objects(text: str, arch: str, folder: Path) -> list[bytes]:
-    """ptxas's object and ours of two levels."""
+def objects(text: str, arch: str, folder: Path, extensible: bool = False) -> list[bytes]:
+    """ptxas's object, or program that a linker may extend, and ours of two levels."""
     source, out = folder / "k.ptx", folder / "k.o"
     source.write_text(text)
-    subprocess.run([tool("ptxas"), "-c", "-arch", arch, str(source), "-o", str(out)], check=True, timeout=60)
-    ours = [orias.compile(text, arch=arch, opt_level=level, compile_only=True).data for level in (0, 3)]
+    kind = "-ewp" if extensible else "-c"
+    subprocess.run([tool("ptxas"), kind, "-arch", arch, str(source), "-o", str(out)], check=True, timeout=60)
+    ours = [
+        orias.compile(text, arch=arch, opt_level=level, compile_only=not extensible, extensible=extensible).data
+        for level in (0, 3)
+    ]
     return [out.read_bytes(), *ours]
 
 
@@ -57,10 +61,12 @@ def test_like_the_linked_file(arch: str, tmp_path: Path) -> None:
         assert results(data, 0) == want
 
 
+@pytest.mark.parametrize("extensible", [False, True])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_103a", "sm_110a", "sm_121a"])
-def test_shared_memory_constants_and_stack(arch: str, tmp_path: Path) -> None:
+def test_shared_memory_constants_and_stack(arch: str, extensible: bool, tmp_path: Path) -> None:
+    """In both the part of shared memory that the system has, and the stack of callees, are not stated yet."""
     i = np.arange(32)
-    for data in objects(SHARED, arch, tmp_path):
+    for data in objects(SHARED, arch, tmp_path, extensible):
         out = np.zeros(32, np.uint32)
         sim.load(data).launch("k", 1, 32, [out], shared=128)
         np.testing.assert_array_equal(out, i + 20 + 7 + i * i + 1000)

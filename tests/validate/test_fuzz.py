@@ -6,8 +6,10 @@ import re
 import pytest
 
 from orias.compiler import compile_text
+from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim.core.image import Image
+from orias.tools.fuzz import judge as judging
 from orias.tools.fuzz.campaign import Settings, campaign
 from orias.tools.fuzz.generate import generate
 from orias.tools.fuzz.judge import OK, OPEN, OURS, THEIRS, case_of, judge_text, options
@@ -95,3 +97,16 @@ def test_other_meaning_other_code() -> None:
 @pytest.mark.sweep
 def test_more_other_meaning_other_code() -> None:
     assert not [x for seed in range(100, 140) for x in same_code_for_other_meaning(seed)]
+
+
+def test_addresses_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that a linker may extend has the addresses of variables in its code, in Ori too."""
+
+    def extensible(arch: str, level: int) -> Options:
+        o = Options(arch, level)
+        o.fmad, o.extensible = False, True
+        return o
+
+    monkeypatch.setattr(judging, "options", extensible)
+    v = judging.judge(603000175, "sm_80", 0, 8, "", phases=True)
+    assert v.kind == judging.OK, v.detail

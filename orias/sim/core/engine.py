@@ -524,7 +524,11 @@ class Engine:
             waiting = self.bsync[k][who.warps]
             if not waiting.any():
                 continue
-            wanted = np.where((waiting[:, None] & _LANE_BITS) != 0, self.members(k, who.warps), np.uint32(0))
+            held = self.members(k, who.warps)
+            # A callee that uses the register itself has saved the barrier of those that wait: nothing tells that it waits for these.
+            theirs = np.where((who.lane_mask[:, None] & _LANE_BITS) != 0, held, np.uint32(0))
+            waiting = waiting & np.bitwise_or.reduce(theirs, axis=1)
+            wanted = np.where((waiting[:, None] & _LANE_BITS) != 0, held, np.uint32(0))
             mask = np.bitwise_or.reduce(wanted, axis=1)
             free = np.where((mask & ~waiting & ~who.lane_mask) == 0, waiting, np.uint32(0))
             if free.any():

@@ -299,7 +299,11 @@ class Image:
 
     def shared_size(self, kernel: str) -> int:
         """Static shared bytes of a kernel, with the part that the system reserves."""
-        return self._shared_bytes if self.reader.relocatable else self.reader.shared_size(kernel)
+        if self.reader.relocatable:
+            return self._shared_bytes
+        size = self.reader.shared_size(kernel)
+        # In an extensible program the part of the system is not in the sections yet.
+        return size + self.target.number("system_shared") if self.reader.module.extensible else size
 
     def _relocated(self, index: int, data: bytes) -> bytes:
         elf = self.reader.elf

@@ -137,7 +137,7 @@ class Launch:
         self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
         unknown = kernel.abi_frame_unknown or kernel.min_stack_size == UNKNOWN_STACK
         need = 0 if unknown else kernel.min_stack_size
-        if image.reader.relocatable:
+        if image.reader.relocatable or image.reader.module.extensible:
             need = max(need, kernel.frame_size + frame_bytes(image.reader))
         self.stack = max(DEFAULT_STACK, -(-need // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256)
         if unknown:

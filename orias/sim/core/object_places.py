@@ -49,5 +49,6 @@ def _placed(variables: list[Symbol], at: int) -> tuple[dict[int, int], int]:
 
 
 def frame_bytes(reader: Reader) -> int:
-    """Stack bytes of all functions, at most one call of each deep."""
-    return sum(f.frame_size for f in reader.functions.values())
+    """Stack bytes of all functions, at most one call of each deep; kernels may have functions within their code."""
+    codes = [*reader.kernels.values(), *reader.functions.values()]
+    return sum(f.frame_size for f in reader.functions.values()) + sum(s.frame_size for k in codes for s in k.subs)

@@ -161,15 +161,15 @@ class OriCode:
         n = 1
         if _keeps(i) and i.old != i.dst[0]:
             n += 1
-        if i.op.base in ("call", "CALL") or self._waits(i) or self._shared.waits(i):
+        if i.op.base in ("call", "CALL") or self._waits(fn, i) or self._shared.waits(fn, i):
             n += 1
         if i.op.base == "RET" and self._frame(fn):
             n += 1
         return n
 
-    def _waits(self, i: Inst) -> bool:
+    def _waits(self, fn: Func, i: Inst) -> bool:
         """True if the warp must reconverge before the instruction."""
-        return self.meets and i.op.flags & _WHOLE != 0 and not self._shared.waits(i)
+        return self.meets and i.op.flags & _WHOLE != 0 and not self._shared.waits(fn, i)
 
     def _place(self) -> None:
         at = len(self.plans)
@@ -246,11 +246,11 @@ class OriCode:
             assert plan is not None
             self._guarded(plan, fn, i)
             at += 1
-        if self._waits(i):
+        if self._waits(fn, i):
             plan = self.plans[at] = Plan(at << 4, lambda: inst_text(i, fn))
             plan.flow = _whole_warp
             at += 1
-        if self._shared.waits(i):
+        if self._shared.waits(fn, i):
             place = at
             wait, take = self._shared.steps(fn, i, lambda o: self._operand(fn, o, place), lambda: inst_text(i, fn))
             plan = self._guarded(Plan(at << 4, lambda: inst_text(i, fn)), fn, i)
@@ -284,6 +284,9 @@ class OriCode:
             if ref.kind in ("lo32", "hi32") and ref.name in self.start:
                 address = CODE_BASE + _STEP * self.start[ref.name]
                 return imm(address & 0xFFFFFFFF if ref.kind == "lo32" else address >> 32)
+            if ref.kind in ("lo32", "hi32") and ref.name in self.image.variables:
+                address = self.image.variables[ref.name][0] + ref.addend
+                return imm(address & 0xFFFFFFFF if ref.kind == "lo32" else address >> 32)
             if ref.kind in ("text_lo", "text_hi", "func", "func_lo", "func_hi"):
                 low = ref.kind not in ("text_hi", "func_hi")
                 return imm(_STEP * self.start[ref.name] + ref.addend if low else 0)
@@ -313,7 +316,7 @@ class OriCode:
         src = [self._operand(fn, o, at) for o in i.src]
         dst = [self._map(fn, o) for o in i.dst]
         address = CODE_BASE + (at << 4)
-        if i.op.base in pseudo.NOTHING or self._shared.is_silent(i):
+        if i.op.base in pseudo.NOTHING or self._shared.is_silent(fn, i):
             plan = Plan(at << 4, text)
             plan.run = _nothing
             return plan

@@ -43,27 +43,28 @@ class SharedOperations:
 
     def __init__(self, funcs: list[Func], rows: Rows) -> None:
         self._rows: Final[Rows] = rows
-        self._sites: Final[dict[int, Collective]] = {}
+        self._sites: Final[dict[tuple[str, int], Collective]] = {}
+        """By function and number of the instruction, which counts in each function anew."""
         self._operations: Final[dict[tuple[str, ...], _Operation]] = {}
-        self._syncs: Final[set[int]] = set()
+        self._syncs: Final[set[tuple[str, int]]] = set()
         for fn in funcs:
             for b in fn.blocks:
                 for sync, inst in collectives(b):
                     if inst is not None:
-                        self._sites[inst.uid] = Collective(fn, b, sync, inst)
-                        self._syncs.add(sync.uid)
+                        self._sites[fn.name, inst.uid] = Collective(fn, b, sync, inst)
+                        self._syncs.add((fn.name, sync.uid))
 
-    def waits(self, inst: Inst) -> bool:
+    def waits(self, fn: Func, inst: Inst) -> bool:
         """True for an operation that waits for all threads of its mask."""
-        return inst.uid in self._sites
+        return (fn.name, inst.uid) in self._sites
 
-    def is_silent(self, inst: Inst) -> bool:
+    def is_silent(self, fn: Func, inst: Inst) -> bool:
         """True for the WARPSYNC of such an operation, which does the waiting itself."""
-        return inst.uid in self._syncs
+        return (fn.name, inst.uid) in self._syncs
 
     def steps(self, fn: Func, inst: Inst, to_row: Map, text: Callable[[], str]) -> tuple[Flow, Exec]:
         """What an operation does: the threads bring operands and wait; they take the results."""
-        site = self._sites[inst.uid]
+        site = self._sites[fn.name, inst.uid]
         if site.key not in self._operations:
             self._operations[site.key] = self._make(fn, inst, text)
         operation = self._operations[site.key]

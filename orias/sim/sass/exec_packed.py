@@ -44,13 +44,15 @@ def _pair(s: Site, o: Opnd, swap: bool, negate: bool) -> Pair:
 def _pairs(s: Site) -> list[Pair]:
     """The sources.  A register with F32, or an immediate, is both values; the layouts of the pairs are modifiers, in order.
 
-    NP after a layout: the high value is negated.
+    NP after a layout: the high value is negated.  In Ori an immediate may have a layout: then it is a pair.
     """
     mods = [*s.op.mods, ""]
-    layouts = iter([(x == "LO_HI", after == "NP") for x, after in itertools.pairwise(mods) if x in _LAYOUTS])
+    given = [(x == "LO_HI", after == "NP") for x, after in itertools.pairwise(mods) if x in _LAYOUTS]
+    all_pairs = len(given) == sum(suffix_of(o) != S_F32 for o in s.src)
+    layouts = iter(given)
     out = []
     for o in s.src:
-        single = is_imm(o) or suffix_of(o) == S_F32
+        single = suffix_of(o) == S_F32 or (is_imm(o) and not all_pairs)
         out.append(_same(s, o) if single else _pair(s, o, *next(layouts)))
     return out
 
