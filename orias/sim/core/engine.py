@@ -82,6 +82,13 @@ class Timing(Protocol):
         """Called after the instruction; `act` is None if no thread ran it."""
 
 
+class Runner(Protocol):
+    """Runs threads from an instruction on, as far as it goes (:mod:`orias.sim.native.vector`)."""
+
+    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool) -> tuple[int, int, int]:
+        """The next instruction, and the steps and instructions of threads that were done; -1 as `end`: anywhere."""
+
+
 class Engine:
     """Executes plans on a machine until all threads have exited."""
 
@@ -236,10 +243,24 @@ class Engine:
         plans = self.plans
         count_of_plans = len(plans)
         timing = self.timing
+        vector = self.vector if timing is None and m.watch is None else None
         while m.alive.any():
             pc, cur, apart = self._pick()
             groups = self.groups
             while True:
+                if vector is not None and self.steps < self.pause:
+                    end = min((g for g in groups if g > pc), default=-1) if groups and not apart else -1
+                    alone = not (groups or self.apart or apart)
+                    pc, steps, instructions = vector.run(pc, cur, end, self.pause - self.steps, alone)
+                    if steps:
+                        self.steps += steps
+                        m.clock += steps
+                        self.instructions += instructions
+                        m.derived.clear()
+                        if pc == end:
+                            self.add(pc, cur)
+                            self.last_pick = pc
+                            break
                 self.steps += 1
                 if self.steps > self.pause:
                     self.fault_pc = pc
@@ -327,6 +348,8 @@ class Engine:
     """Called regularly with the number of threads that have ended."""
     timing: Timing | None = None
     """Callbacks around every instruction, in time-aware runs."""
+    vector: Runner | None = None
+    """Runs some instructions faster than their plans do, with the same results."""
     entry = 0
     fault_pc = 0
     current: Active | None = None

@@ -17,6 +17,7 @@ from orias.sim.core.seeded_engine import SeededEngine
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.core.state import POISON, Machine, unwritten_byte
 from orias.sim.math.ops_int import I64, U32
+from orias.sim.native.vector import vector
 from orias.sim.matrix.tensor_memory import reserve
 from orias.sim.texture.descriptor import write_tables
 from orias.target import features
@@ -353,6 +354,8 @@ class Launch:
             engine: Engine = SeededEngine(m, plans, compile_, left * m.warps, n, seed)
         else:
             engine = Engine(m, plans, compile_, left, n)
+            if type(self) is Launch:
+                engine.vector = vector(m, image.records)
         engine.entry = self.entry()
         engine.tolerant = self.options.tolerant
         if self.options.timing is not None:

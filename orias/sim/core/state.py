@@ -152,10 +152,7 @@ class Active:
         if not self.n < span <= _DENSE * self.n:
             return self
         if self._rows is None:
-            mask = self._mask
-            if mask is None:
-                mask = np.zeros(span, np.bool_)
-                mask[self.index - self.first] = True
+            mask = self.mask
             wide = Active.__new__(Active)
             wide._set(self.first, self.stop, span)
             wide._index = None
@@ -163,6 +160,14 @@ class Active:
             wide.lanes = mask
             self._rows = wide
         return self._rows
+
+    @property
+    def mask(self) -> Arr:
+        """Which threads of the range are in the set, a bool each."""
+        if self._mask is None:
+            self._mask = np.zeros(self.stop - self.first, np.bool_)
+            self._mask[self.index - self.first] = True
+        return self._mask
 
     @property
     def words(self) -> Arr:
@@ -360,10 +365,17 @@ class Machine:
         zeros = np.zeros(threads, U32)
         self.R += [zeros] * (256 - len(self.R))
         self.register_count = min(registers, 255)
-        self.P: list[Arr] = [np.zeros(threads, np.bool_) for _ in range(7)] + [np.ones(threads, np.bool_)]
-        self.UR: list[Arr] = list(np.full((80, self.warps), fill, U32))
+        self.store: Final = store
+        """The registers in one array, as the next three."""
+        self.predicate_store: Final = np.zeros((8, threads), np.bool_)
+        self.predicate_store[7] = True
+        self.P: list[Arr] = list(self.predicate_store)
+        self.uniform_store: Final = np.full((80, self.warps), fill, U32)
+        self.UR: list[Arr] = list(self.uniform_store)
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
-        self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
+        self.uniform_predicate_store: Final = np.zeros((8, self.warps), np.bool_)
+        self.uniform_predicate_store[7] = True
+        self.UP: list[Arr] = list(self.uniform_predicate_store)
         self.B: defaultdict[int, Arr] = defaultdict(lambda: np.zeros(threads, U32))
         """Convergence barrier registers by number; most kernels use few."""
         self.stamp: defaultdict[int, int] = defaultdict(int)
