@@ -478,6 +478,7 @@ class Image:
         executor: Executor | None = None,
         progress: bool = False,
         patience: float = 0.0,
+        stack: int = 0,
     ) -> Result:
         """Runs a kernel.
 
@@ -501,7 +502,9 @@ class Image:
         each other's stores; code that could wait for them or count them (atomics, fences, volatile accesses on global memory, ...)
         runs in one process, and ``Result.together`` says why.  `patience`: if not 0, the launch begins in one process, whatever its size, and is
         divided once the rest will take this many seconds or longer.  `progress`: draws a progress bar on standard error, if that is a terminal, where
-        the launch takes longer than two seconds.  Raises a subclass of :class:`SimError`.
+        the launch takes longer than two seconds.  `stack`: bytes of local memory that a thread has at least, as
+        the driver's limit of the stack; 0 for 1024, or 16384 where nobody knows the depth of calls.  What the kernel is known to need it has
+        in any case.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -526,7 +529,11 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
         arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
-        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant, schedule, late)
+        if stack < 0:
+            raise ArgumentError(f"{stack} bytes of stack")
+        options = Options(
+            max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant, schedule, late, stack
+        )
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
         together = ""
