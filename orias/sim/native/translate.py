@@ -45,7 +45,7 @@ from orias.sim.sass.exec_flow import branch_target
 
 CODES: Final = (
     "NONE BRA NOP MOV MOV64 IADD3 IADDC IMAD IMADX IMADW IMADH LEA LEAC LEAH SHF LOP3 LOP3P PLOP3 SEL ISETP IMNMX PRMT "
-    "POPC FADD FMUL FFMA FSETP FSEL FMNMX I2F DADD DMUL DFMA DSETP F2F64 F2F32 RCP RSQ SQRT LDC F2I I2D LOAD STORE"
+    "POPC FADD FMUL FFMA FSETP FSEL FMNMX I2F DADD DMUL DFMA DSETP F2F64 F2F32 RCP RSQ SQRT LDC F2I I2D IABS SHFL VOTE LOAD STORE"
 ).split()
 """The first enumeration of codes in ``vector.c``."""
 RECORD: Final = np.dtype(
@@ -379,6 +379,35 @@ def _popc(r: _Record) -> None:
     r.integer(r.s.src[-1])
 
 
+def _iabs(r: _Record) -> None:
+    _popc(r)
+    r.code = "IABS"
+
+
+_SHUFFLES: Final = ("IDX", "UP", "DOWN", "BFLY")
+_VOTES: Final = ("ALL", "ANY", "EQ")
+
+
+def _shfl(r: _Record) -> None:
+    s = r.s
+    r.only(*_SHUFFLES)
+    r.code, r.x = "SHFL", _SHUFFLES.index(s.op.mods[0])
+    r.result(s.regs[0])
+    r.flags()
+    for o in s.src[:3]:
+        r.integer(o)
+
+
+def _vote(r: _Record) -> None:
+    s = r.s
+    r.only(*_VOTES)
+    r.code, r.x = "VOTE", _VOTES.index(s.op.mods[0])
+    if s.regs:
+        r.result(s.regs[0])
+    r.flags()
+    r.predicate(0, s.src[0])
+
+
 def _nearest(r: _Record) -> None:
     if any(ROUNDINGS.get(x, ROUNDINGS["RN"]) != ROUNDINGS["RN"] or x in SCALES for x in r.s.op.mods):
         raise _Unknown
@@ -594,7 +623,7 @@ def _bra(r: _Record) -> None:
 
 _TRANSLATE: Final[dict[str, Callable[[_Record], None]]] = {
     "IADD3": _iadd3, "IADD": _iadd3, "VIADD": _iadd3, "IMAD": _imad, "LEA": _lea, "SHF": _shf, "LOP3": _lop3, "PLOP3": _plop3,
-    "MOV": _mov, "SEL": _sel, "ISETP": _isetp, "IMNMX": _imnmx, "VIMNMX": _imnmx, "PRMT": _prmt, "POPC": _popc,
+    "MOV": _mov, "SEL": _sel, "ISETP": _isetp, "IMNMX": _imnmx, "VIMNMX": _imnmx, "PRMT": _prmt, "POPC": _popc, "IABS": _iabs, "SHFL": _shfl, "VOTE": _vote,
     "FADD": _float("FADD", 2), "FMUL": _float("FMUL", 2), "FFMA": _float("FFMA", 3),
     "DADD": _double("DADD", 2), "DMUL": _double("DMUL", 2), "DFMA": _double("DFMA", 3), "FSETP": _setp("FSETP", False),
     "DSETP": _setp("DSETP", True), "FSEL": _fsel, "FMNMX": _fmnmx, "I2F": _i2f, "I2FP": _i2f, "F2I": _f2i, "F2F": _f2f,
@@ -620,6 +649,9 @@ def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | Non
                 return None
             guard = r.condition(d.guard)
         translate(r)
+        whole = r.code in ("SHFL", "VOTE")
+        if whole and guard >= 0:
+            return None
     except (_Unknown, IndexError, StopIteration, KeyError, ValueError):
         return None
     top = max(r.top, r.d + (2 if r.code in _PAIRS else r.words) - 1)
@@ -630,5 +662,5 @@ def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | Non
         return None
     kind, flag, value, high = zip(*r.sources, strict=True)
     return (
-        CODES.index(r.code), guard, r.d, int(s.uniform), kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z,
+        CODES.index(r.code), guard, r.d, 1 if s.uniform else 2 if whole else 0, kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z,
     )  # fmt: skip

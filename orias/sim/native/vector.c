@@ -22,14 +22,15 @@ enum { REGISTER, IMMEDIATE, CONSTANT, UNIFORM };
 enum { F_ABS = 1, F_SIGN = 2, F_INV = 4, F_NEG = 8, I_ABS = 16, WIDE = 32, UNSIGNED_WORD = 64 };
 enum {
     NONE, BRA, NOP, MOV, MOV64, IADD3, IADDC, IMAD, IMADX, IMADW, IMADH, LEA, LEAC, LEAH, SHF, LOP3, LOP3P, PLOP3, SEL, ISETP, IMNMX, PRMT,
-    POPC, FADD, FMUL, FFMA, FSETP, FSEL, FMNMX, I2F, DADD, DMUL, DFMA, DSETP, F2F64, F2F32, RCP, RSQ, SQRT, LDC, F2I, I2D,
+    POPC, FADD, FMUL, FFMA, FSETP, FSEL, FMNMX, I2F, DADD, DMUL, DFMA, DSETP, F2F64, F2F32, RCP, RSQ, SQRT, LDC, F2I, I2D, IABS, SHFL, VOTE,
     FIRST_MEMORY, LOAD = FIRST_MEMORY, STORE
 };
 enum { GLOBAL, SHARED, LOCAL, GENERIC };
 enum { S_FTZ = 1, S_SAT = 2 };
 
 typedef struct {
-    i32 code, guard, d, uniform;
+    i32 code, guard, d;
+    i32 uniform; /* 1: works on uniform registers; 2: on whole warps of threads */
     i32 kind[3], flag[3];
     u32 value[3], high[3];
     i32 p[3], q[2];
@@ -596,6 +597,38 @@ static void step(const State *s, const Rows *r, const Op *o, i64 at, i64 n, cons
         finish(d, n, S_FTZ);
         DONE;
         return;
+    case IABS:
+        A;
+        EACH d[i] = (i32)va[i] < 0 ? 0u - va[i] : va[i];
+        DONE;
+        return;
+    case SHFL:
+        /* x: 0 a lane, 1 up, 2 down, 3 exclusive or.  All threads of the warps take part. */
+        A, B, C;
+        for (i64 w = 0; w < n; w += 32)
+            for (i32 k = 0; k < 32; k++) {
+                i32 b = vb[w + k] & 31, c = vc[w + k], clamp = c & 31, segment = c >> 8 & 31, low = k & segment;
+                i32 high = low | (clamp & ~segment);
+                i32 j = o->x == 0 ? low | (b & ~segment) : o->x == 1 ? k - b : o->x == 2 ? k + b : k ^ b;
+                f[w + k] = o->x == 1 ? j >= high : j <= high;
+                td[w + k] = va[w + ((f[w + k] ? j : k) & 31)];
+            }
+        put(r, o->d, at, n, td, 0);
+        put_flag(r, o->q[0], at, n, f, 0);
+        return;
+    case VOTE: {
+        /* x: 0 all, 1 any, 2 equal. */
+        const u8 *p = predicate(s, r, o->p[0], at, n, pa);
+        for (i64 w = 0; w < n; w += 32) {
+            u32 ballot = 0;
+            for (i32 k = 0; k < 32; k++) ballot |= (u32)p[w + k] << k;
+            u8 yes = o->x == 0 ? ballot == ~0u : o->x == 1 ? ballot != 0 : ballot == 0 || ballot == ~0u;
+            for (i32 k = 0; k < 32; k++) td[w + k] = ballot, f[w + k] = yes;
+        }
+        put(r, o->d, at, n, td, 0);
+        put_flag(r, o->q[0], at, n, f, 0);
+        return;
+    }
     case LDC:
         /* x: words. */
         for (i32 k = 0; k < o->x; k++) {
@@ -861,7 +894,7 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, const Op *ops, i6
             if (here == n) on = 0;
             for (i64 k = pc; k < to; k++) {
                 const Op *p = ops + k;
-                if (p->uniform) {
+                if (p->uniform == 1) {
                     step(s, &warps, p, at >> 5, n >> 5, 0);
                     instructions += n;
                     continue;

@@ -240,7 +240,7 @@ def bssy(s: Site) -> Exec:
     k = payload(s.dst[0]) if s.dst else payload(s.src[0])
 
     def run(m: Machine, a: Active) -> None:
-        m.B[k][a.sel] = a.lane_mask[a.position >> 5]
+        m.B[k][a.sel] = _WHOLE_WARP if a.whole else a.each(a.lane_mask)
 
     return run
 
