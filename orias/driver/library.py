@@ -174,7 +174,14 @@ def folder() -> Path:
             # Programs ask for the symbols of a version that is named after the library.
             versions = place / f"{name}.map"
             versions.write_text(f"{name} {{ global: cuda*; __cuda*; local: *; }};\n", encoding="utf-8")
-            options = ["-O1", f"-Wl,--version-script={versions}", "-Wl,-rpath,$ORIGIN", "-L", str(place), "-l:libcuda.so.1"]
+            options = [
+                "-O1",
+                f"-Wl,--version-script={versions}",
+                "-Wl,-rpath,$ORIGIN",
+                "-L",
+                str(place),
+                "-l:libcuda.so.1",
+            ]
             build(code, place / name, options)
         link = place / f"libcuda.so.{os.getpid()}"
         link.symlink_to("libcuda.so.1")

@@ -60,10 +60,15 @@ def run(body: str, arch: str, threads: int) -> tuple[object, ...]:
     image = sim.load(orias.compile(text, arch=arch).data)
     rng = np.random.default_rng(3)
     data = rng.integers(0, 1 << 32, 7 * threads + 80, np.uint32)
-    data[::3] = rng.choice(np.array([0, 1, 0x80000000, 0x7F800000, 0x7FC00001, 0x3F800000, 0xFF800000, 5, 0x00400000], np.uint32), len(data[::3]))
+    data[::3] = rng.choice(
+        np.array([0, 1, 0x80000000, 0x7F800000, 0x7FC00001, 0x3F800000, 0xFF800000, 5, 0x00400000], np.uint32),
+        len(data[::3]),
+    )
     out = np.zeros(28 * threads, np.uint32)
     seen = []
-    r = image.launch("k", 7, threads, [data, out, 5 * threads], on_batch=lambda m: seen.append([x.copy() for x in (*m.R[:24], *m.P)]))
+    r = image.launch(
+        "k", 7, threads, [data, out, 5 * threads], on_batch=lambda m: seen.append([x.copy() for x in (*m.R[:24], *m.P)])
+    )
     return out.tobytes(), r.steps, r.instructions, [[x.tobytes() for x in rows] for rows in seen]
 
 

@@ -48,8 +48,8 @@ from orias.sim.core import parallel_blocks
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan, Timing
-from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.known_modifiers import unknown
+from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.object_places import shared_places
 from orias.sim.core.parallel_blocks import run_alone_first, run_apart, run_in_processes, why_together

@@ -17,8 +17,8 @@ from orias.sim.core.seeded_engine import SeededEngine
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.core.state import POISON, Machine, unwritten_byte
 from orias.sim.math.ops_int import I64, U32
-from orias.sim.native.vector import vector
 from orias.sim.matrix.tensor_memory import reserve
+from orias.sim.native.vector import vector
 from orias.sim.texture.descriptor import write_tables
 from orias.target import features
 from orias.target.descriptors import TABLES

@@ -39,14 +39,16 @@ from orias.isa.operand import (
     word_text,
 )
 from orias.semantics.floats import ROUNDINGS, SCALES
-from orias.sim.sass.exec_mem import GENERIC, GLOBAL, LOCAL, SCALE, SHARED, access_size, space_of
 from orias.sim.core.site import Site
 from orias.sim.sass.exec_flow import branch_target
+from orias.sim.sass.exec_mem import GENERIC, GLOBAL, SCALE, access_size, space_of
 
-CODES: Final = (
-    "NONE BRA NOP MOV MOV64 IADD3 IADDC IMAD IMADX IMADW IMADH LEA LEAC LEAH SHF LOP3 LOP3P PLOP3 SEL ISETP IMNMX PRMT "
-    "POPC FADD FMUL FFMA FSETP FSEL FMNMX I2F DADD DMUL DFMA DSETP F2F64 F2F32 RCP RSQ SQRT LDC F2I I2D IABS SHFL VOTE LOAD STORE"
-).split()
+CODES: Final = [
+    "NONE", "BRA", "NOP", "MOV", "MOV64", "IADD3", "IADDC", "IMAD", "IMADX", "IMADW", "IMADH", "LEA", "LEAC", "LEAH",
+    "SHF", "LOP3", "LOP3P", "PLOP3", "SEL", "ISETP", "IMNMX", "PRMT", "POPC", "FADD", "FMUL", "FFMA", "FSETP", "FSEL",
+    "FMNMX", "I2F", "DADD", "DMUL", "DFMA", "DSETP", "F2F64", "F2F32", "RCP", "RSQ", "SQRT", "LDC", "F2I", "I2D",
+    "IABS", "SHFL", "VOTE", "LOAD", "STORE",
+]  # fmt: skip
 """The first enumeration of codes in ``vector.c``."""
 RECORD: Final = np.dtype(
     [
