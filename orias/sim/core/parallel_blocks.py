@@ -36,6 +36,8 @@ Arr = npt.NDArray[Any]
 
 LARGE: Final = 1 << 14
 """Threads from which on a launch is worth processes."""
+_STEP: Final = 64
+"""Pages that are compared at a time: so many that they stay in the cache."""
 _GROUP: Final = 1 << 16
 """Pages of which it is noted together which are kept."""
 
@@ -316,7 +318,12 @@ class Changes(NamedTuple):
     def between(cls, before: Arr, after: Arr) -> "Changes":
         """The changes from one array to another of the same length, a multiple of a page."""
         old, new = before.reshape(-1, PAGE), after.reshape(-1, PAGE)
-        pages = np.flatnonzero((old.view(np.uint64) != new.view(np.uint64)).any(axis=1))
+        found = [np.zeros(0, np.int64)]
+        for start in range(0, len(old), _STEP):
+            part = slice(start, start + _STEP)
+            changed = (old[part].view(np.uint64) != new[part].view(np.uint64)).any(axis=1)
+            found.append(start + np.flatnonzero(changed))
+        pages = np.concatenate(found)
         data = new[pages]
         return cls(pages, data, np.packbits(old[pages] != data))
 
