@@ -31,7 +31,11 @@ def _processor() -> str:
 @cache
 def library() -> Any:
     """The function ``orias_run``, None where it is not wanted or there is no C compiler."""
-    if os.environ.get("ORIAS_NATIVE") == "0" or (sys.platform, platform.machine()) != ("linux", "x86_64") or c_library.compiler() is None:
+    if (
+        os.environ.get("ORIAS_NATIVE") == "0"
+        or (sys.platform, platform.machine()) != ("linux", "x86_64")
+        or c_library.compiler() is None
+    ):
         return None
     text = _SOURCE.read_text(encoding="utf-8")
     words = "\0".join((text, *_OPTIONS, c_library.compiler() or "", _processor()))
