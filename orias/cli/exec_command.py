@@ -92,8 +92,9 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
         import numpy
     except ImportError:
         raise ToolError("the simulator needs numpy: pip install 'orias[sim]'") from None
+    from orias.c_library import BuildError
     from orias.driver.devices import DEFAULT, devices
-    from orias.driver.library import RUNTIMES, BuildError, folder
+    from orias.driver.library import RUNTIMES, folder
 
     device = environment.get("ORIAS_DEVICE") or DEFAULT
     if device.upper() not in devices():

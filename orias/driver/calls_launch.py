@@ -122,7 +122,7 @@ def run(d: Driver, launch: Launch) -> None:
             start = image.launch if d.sanitizer is None else partial(d.sanitizer.launch, image)
             result = start(
                 *given, resident=resident, tolerant=not d.arena.exact, timing=timing, progress=True, cores=_CORES,
-                patience=_PATIENCE,
+                patience=_PATIENCE, stack=context.stack,
             )  # fmt: skip
         d.timeline.launched(d.device, LaunchRecord(name, g, b, result.instructions, 0), time)
         _print(result.output)

@@ -13,6 +13,7 @@ from orias.driver.library import PER_THREAD_STREAM
 from orias.driver.results import NAMES, DriverError
 from orias.driver.timeline import Timeline
 from orias.driver.virtual_memory import VirtualMemory
+from orias.sim.core.launch import DEFAULT_STACK
 
 _FIRST_HANDLE: Final = 0x51000000
 _HANDLE_STEP: Final = 64
@@ -33,10 +34,16 @@ class Context:
         """Result of every later call after a kernel failed."""
         self.reported = True
         """Whether a call has returned it."""
-        self.limits: dict[int, int] = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, 6: 0}
+        self.limits: dict[int, int] = {0: DEFAULT_STACK, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, 6: 0}
+        """By number: bytes of stack, of the buffer of printf, of the heap ...; only that of the stack has an effect."""
         self.cache_config = 0
         self.streams: list[int] = []
         self.alive = True
+
+    @property
+    def stack(self) -> int:
+        """Bytes of stack that the program has asked for; 0 if it has not."""
+        return self.limits[0] if self.limits[0] != DEFAULT_STACK else 0
 
 
 class Stream:

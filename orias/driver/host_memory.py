@@ -180,6 +180,7 @@ class HostArena(Arena):
         self.starts.insert(i, start)
         self.ends.insert(i, start + size)
         self.names.insert(i, name)
+        self.changes += 1
         self._last = (0, 0)
 
     def release(self, address: int) -> bool:
@@ -190,6 +191,7 @@ class HostArena(Arena):
         start = address - self.base
         i = bisect_right(self.starts, start) - 1
         del self.starts[i], self.ends[i], self.names[i]
+        self.changes += 1
         self._last = (0, 0)
         if of_pool(address) and known.kind != MAPPED:
             self.used -= known.size

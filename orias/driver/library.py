@@ -8,11 +8,11 @@ in ``ptsz`` or ``ptds`` make a second function, for programs whose stream 0 is o
 import functools
 import hashlib
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from orias.c_library import build, cache
 
 DATA: Final = Path(__file__).parent / "data"
 _TYPES: Final = {
@@ -31,15 +31,12 @@ _IN_PLACE: Final = "H"
 """Structures given by value that the handler gets the address of."""
 RUNTIMES: Final = ("12", "13")
 """Major versions of the runtime library."""
-_WITHOUT_WORK: Final = ("Free", "Destroy", "Unload", "Unregister", "Release", "Synchronize", "SetCurrent", "PushCurrent", "Trim", "DefaultMemPool")
+_WITHOUT_WORK: Final = (
+    "Free", "Destroy", "Unload", "Unregister", "Release", "Synchronize", "SetCurrent", "PushCurrent", "Trim", "DefaultMemPool"
+)  # fmt: skip
 """Words in the names of functions that have nothing to do at the end: they give something back, wait, or choose a context."""
-_COMPILERS: Final = ("cc", "gcc", "clang")
 PER_THREAD_STREAM: Final = 2
 """The handle of the calling thread's default stream (CU_STREAM_PER_THREAD)."""
-
-
-class BuildError(Exception):
-    """The library could not be built; the message says why."""
 
 
 class Function(NamedTuple):
@@ -165,14 +162,6 @@ def runtime_source(major: str) -> str:
     return "\n".join(out) + "\n"
 
 
-def cache() -> Path:
-    """The folder for built libraries: ``ORIAS_CACHE``, or ``orias`` in the user's cache folder."""
-    own = os.environ.get("ORIAS_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orias"
-
-
 def folder() -> Path:
     """The folder with the libraries, built if they are not there; BuildError without a C compiler or if it fails."""
     text = source()
@@ -181,30 +170,22 @@ def folder() -> Path:
     place = cache() / f"driver-{digest}"
     if not (place / "libcuda.so").exists():
         place.mkdir(parents=True, exist_ok=True)
-        _build(text, place / "libcuda.so.1", ["-ldl", "-lpthread"])
+        build(text, place / "libcuda.so.1", ["-O1", "-ldl", "-lpthread"])
         for major, code in runtimes.items():
             name = f"libcudart.so.{major}"
             # Programs ask for the symbols of a version that is named after the library.
             versions = place / f"{name}.map"
             versions.write_text(f"{name} {{ global: cuda*; __cuda*; local: *; }};\n", encoding="utf-8")
-            options = [f"-Wl,--version-script={versions}", "-Wl,-rpath,$ORIGIN", "-L", str(place), "-l:libcuda.so.1"]
-            _build(code, place / name, options)
+            options = [
+                "-O1",
+                f"-Wl,--version-script={versions}",
+                "-Wl,-rpath,$ORIGIN",
+                "-L",
+                str(place),
+                "-l:libcuda.so.1",
+            ]
+            build(code, place / name, options)
         link = place / f"libcuda.so.{os.getpid()}"
         link.symlink_to("libcuda.so.1")
         link.replace(place / "libcuda.so")  # Another process may build the same libraries at the same time.
     return place
-
-
-def _build(text: str, library: Path, options: list[str]) -> None:
-    compiler = os.environ.get("CC") or next((c for c in _COMPILERS if shutil.which(c)), None)
-    if compiler is None:
-        raise BuildError(f"the driver library needs a C compiler ({', '.join(_COMPILERS)}, or CC)")
-    file = library.parent / f"{library.name}-{os.getpid()}.c"
-    made = file.with_suffix(".so")
-    file.write_text(text, encoding="utf-8")
-    command = [*compiler.split(), "-O1", "-shared", "-fPIC", "-fvisibility=hidden", f"-Wl,-soname,{library.name}"]
-    done = subprocess.run([*command, "-o", str(made), str(file), *options], capture_output=True, text=True)
-    file.unlink()
-    if done.returncode:
-        raise BuildError(f"{compiler} failed: {done.stderr.strip()[:2000]}")
-    made.replace(library)

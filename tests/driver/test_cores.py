@@ -1,6 +1,7 @@
 """Blocks of a launch on several cores: the same memory of device and host, text and errors as on one."""
 
 import shutil
+import threading
 from ctypes import c_size_t, c_uint64, c_void_p
 
 import numpy as np
@@ -119,3 +120,17 @@ def test_a_number_of_cores_that_is_none(given):
 
 def test_the_number_of_cores_reaches_the_program():
     assert settings({"ORIAS_CORES": "3"})["ORIAS_CORES"] == "3"
+
+
+def test_other_threads_of_python(context, forks, monkeypatch):  # noqa: F811
+    """A forked process would wait for ever for what they have locked."""
+    monkeypatch.setattr(calls_launch, "_CORES", 2)
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    try:
+        assert stored(context, function(context, kernel(BODIES["words"]), b"k"), False).any()
+    finally:
+        end.set()
+        other.join()
+    assert not forks

@@ -68,7 +68,7 @@ class _Flat:
 class Arena(_Flat):
     """Device memory: allocations at realistic addresses, with unmapped gaps between them."""
 
-    __slots__ = ("_last", "base", "bindings", "ends", "log", "names", "objects", "paired", "starts", "top")
+    __slots__ = ("_last", "base", "bindings", "changes", "ends", "log", "names", "objects", "paired", "starts", "top")
 
     def __init__(self, size: int, base: int = GLOBAL_BASE) -> None:
         super().__init__(-(-size // PAGE) * PAGE)
@@ -79,6 +79,8 @@ class Arena(_Flat):
         self.names: list[str] = []
         self.top = 0
         self._last = (0, 0)
+        self.changes = 0
+        """How often allocations were made or released."""
         self.objects: dict[int, Any] = {}
         """Textures, surfaces and samplers, by number."""
         self.paired = True
@@ -124,6 +126,7 @@ class Arena(_Flat):
             grown[:used] = self.data[:used]
             self.data = grown
             self.refresh()
+        self.changes += 1
         self.starts.append(start)
         self.ends.append(end)
         self.names.append(name)
@@ -143,6 +146,7 @@ class Arena(_Flat):
         if i < 0 or self.starts[i] != start:
             return False
         self.ends[i] = start
+        self.changes += 1
         self._last = (0, 0)
         return True
 

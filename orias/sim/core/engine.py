@@ -82,6 +82,13 @@ class Timing(Protocol):
         """Called after the instruction; `act` is None if no thread ran it."""
 
 
+class Runner(Protocol):
+    """Runs threads from an instruction on, as far as it goes (:mod:`orias.sim.native.vector`)."""
+
+    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool) -> tuple[int, int, int]:
+        """The next instruction, and the steps and instructions of threads that were done; -1 as `end`: anywhere."""
+
+
 class Engine:
     """Executes plans on a machine until all threads have exited."""
 
@@ -107,6 +114,8 @@ class Engine:
         n, w = m.threads, m.warps
         self.resume = np.zeros(n, I64)
         """Program counter at which a waiting thread resumes."""
+        self.left = int(np.count_nonzero(m.alive))
+        """Threads that have not exited."""
         self.alive_mask = warp_masks(m.alive)
         self.alive_of_block = np.bincount(m.block_of[m.alive], minlength=blocks)
         self.bsync = [np.zeros(w, U32) for _ in range(16)]
@@ -236,10 +245,24 @@ class Engine:
         plans = self.plans
         count_of_plans = len(plans)
         timing = self.timing
-        while m.alive.any():
+        vector = self.vector if timing is None and m.watch is None else None
+        while self.left:
             pc, cur, apart = self._pick()
             groups = self.groups
             while True:
+                if vector is not None and self.steps < self.pause:
+                    end = min((g for g in groups if g > pc), default=-1) if groups and not apart else -1
+                    alone = not (groups or self.apart or apart)
+                    pc, steps, instructions = vector.run(pc, cur, end, self.pause - self.steps, alone)
+                    if steps:
+                        self.steps += steps
+                        m.clock += steps
+                        self.instructions += instructions
+                        m.derived.clear()
+                        if pc == end:
+                            self.add(pc, cur)
+                            self.last_pick = pc
+                            break
                 self.steps += 1
                 if self.steps > self.pause:
                     self.fault_pc = pc
@@ -327,6 +350,8 @@ class Engine:
     """Called regularly with the number of threads that have ended."""
     timing: Timing | None = None
     """Callbacks around every instruction, in time-aware runs."""
+    vector: Runner | None = None
+    """Runs some instructions faster than their plans do, with the same results."""
     entry = 0
     fault_pc = 0
     current: Active | None = None
@@ -337,6 +362,7 @@ class Engine:
         """Ends threads, and completes barriers that waited for them only."""
         m = self.m
         m.alive[who.sel] = False
+        self.left -= who.n
         if who.n == int(self.alive_of_block.sum()):  # All that are left: nothing waits for them.
             self.alive_mask[:] = 0
             self.alive_of_block[:] = 0
@@ -473,7 +499,9 @@ class Engine:
 
     def check_warpsync(self, warps: Arr) -> None:
         """Releases the sets of threads at WARPSYNC that are complete."""
+        apart: dict[tuple[int, int], list[Arr]] = {}
         for w in warps:
+            before = 0  # Sets of this warp that stay apart: each with those of other warps that are as many-th.
             waiting = int(self.warpsync[w])
             alive = int(self.alive_mask[w])
             left = waiting
@@ -493,18 +521,22 @@ class Engine:
                 index = w * 32 + np.flatnonzero(_LANE_BITS & np.uint32(mask))
                 pcs = self.resume[index]
                 if (self.collective_end[index] >= 0).all():
-                    self._put_apart(int(pcs.min()), index)
+                    apart.setdefault((int(pcs.min()), before), []).append(index)
+                    before += 1
                 elif (mask == alive and not self.together) or not (pcs == pcs[0]).all():
                     self.add_index(pcs, index)
                 else:
-                    self._put_apart(int(pcs[0]), index)
+                    apart.setdefault((int(pcs[0]), before), []).append(index)
+                    before += 1
             self.warpsync[w] = waiting
+        for (pc, _), sets in apart.items():
+            self._put_apart(pc, np.sort(np.concatenate(sets)))
 
     def _put_apart(self, pc: int, index: Arr) -> None:
         """Adds a separate group; sets of different warps at one instruction run together."""
-        warp = int(index[0]) >> 5
+        warps = index >> 5
         for i, (other_pc, other) in enumerate(self.apart):
-            if other_pc == pc and warp not in other.warps:
+            if other_pc == pc and not np.isin(warps, other.warps).any():
                 merged = np.concatenate((other.index, index))
                 merged.sort()
                 self.apart[i] = (pc, Active(merged))

@@ -48,6 +48,7 @@ from orias.sim.core import parallel_blocks
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan, Timing
+from orias.sim.core.known_modifiers import unknown
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.object_places import shared_places
@@ -55,6 +56,7 @@ from orias.sim.core.parallel_blocks import run_alone_first, run_apart, run_in_pr
 from orias.sim.core.sim_errors import ArgumentError, LoadError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls
+from orias.sim.native.vector import Records
 from orias.sim.sass.exec_flow import CODE_BASE, SYSCALL_BASE
 from orias.sim.texture.descriptor import ROW
 from orias.sim.texture.sampler import Sampler
@@ -180,6 +182,7 @@ class Image:
         self._text_relocs: dict[int, tuple[int, int]] = {}
         """(relocation type, value) by code offset."""
         self._plans: list[Plan | None] | None = None
+        self._records: dict[int, Records] = {}
         self._apart: dict[str, str] = {}
         """Why blocks must run in one process, of the kernels of which it was asked."""
         try:
@@ -359,6 +362,23 @@ class Image:
             self._plans = [None] * ((self._code_size >> 4) + 1)
         return self._plans
 
+    def records(self, registers: int) -> Records:
+        """The same for the C library, by the number of registers that every thread has."""
+        known = self._records.get(registers)
+        if known is None:
+            known = Records(len(self.plans()), registers, self._for_record)
+            self._records[registers] = known
+        return known
+
+    def _for_record(self, index: int) -> tuple[Decoded, int] | None:
+        """An instruction and its address; None where it needs more than its word says."""
+        for at, code, _ in self._code:
+            offset = (index << 4) - at
+            if 0 <= offset < len(code) and self._text_relocs.get(at + offset) is None:
+                d = self._decoded(code, offset)
+                return None if d is None or unknown(d.op, d.op.means or d.op.base) else (d, CODE_BASE + at + offset)
+        return None
+
     def compile(self, index: int) -> Plan:
         """The plan of the instruction at an index."""
         plans = self.plans()
@@ -462,6 +482,7 @@ class Image:
         executor: Executor | None = None,
         progress: bool = False,
         patience: float = 0.0,
+        stack: int = 0,
     ) -> Result:
         """Runs a kernel.
 
@@ -485,7 +506,9 @@ class Image:
         each other's stores; code that could wait for them or count them (atomics, fences, volatile accesses on global memory, ...)
         runs in one process, and ``Result.together`` says why.  `patience`: if not 0, the launch begins in one process, whatever its size, and is
         divided once the rest will take this many seconds or longer.  `progress`: draws a progress bar on standard error, if that is a terminal, where
-        the launch takes longer than two seconds.  Raises a subclass of :class:`SimError`.
+        the launch takes longer than two seconds.  `stack`: bytes of local memory that a thread has at least, as
+        the driver's limit of the stack; 0 for 1024, or 16384 where nobody knows the depth of calls.  What the kernel is known to need it has
+        in any case.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -510,7 +533,11 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
         arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
-        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant, schedule, late)
+        if stack < 0:
+            raise ArgumentError(f"{stack} bytes of stack")
+        options = Options(
+            max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant, schedule, late, stack
+        )
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
         together = ""
@@ -563,7 +590,7 @@ class Image:
     def __getstate__(self) -> dict[str, Any]:
         """For the processes of a launch: without what each makes anew."""
         state = dict(self.__dict__)
-        for name in ("table", "target", "globals", "_plans", "watch", "progress"):
+        for name in ("table", "target", "globals", "_plans", "_records", "watch", "progress"):
             del state[name]
         return state
 
@@ -573,6 +600,7 @@ class Image:
         self.table = load_table(self.target.table)
         self.globals = Globals(self)
         self._plans = None
+        self._records = {}
         self.watch = None
         self.progress = None
 

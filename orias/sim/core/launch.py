@@ -18,6 +18,7 @@ from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimE
 from orias.sim.core.state import POISON, Machine, unwritten_byte
 from orias.sim.math.ops_int import I64, U32
 from orias.sim.matrix.tensor_memory import reserve
+from orias.sim.native.vector import vector
 from orias.sim.texture.descriptor import write_tables
 from orias.target import features
 from orias.target.descriptors import TABLES
@@ -38,6 +39,8 @@ _STACK_GUARD: Final = 0x9E3779B97F4A7C15
 """The constant that guards of frames hold; the driver's is not known."""
 UNKNOWN_STACK: Final = 0xFFFFFFFF
 """MIN_STACK_SIZE that nvlink writes where it cannot know the depth of calls."""
+UNKNOWN_DEPTH_STACK: Final = 16384
+"""Bytes of local memory per thread where nobody knows the depth of calls, or says how much."""
 DEFAULT_STACK: Final = 1024
 """Minimum bytes of local memory per thread (the driver's default stack limit)."""
 BATCH_BYTES: Final = 1 << 29
@@ -92,6 +95,7 @@ class Options(NamedTuple):
     tolerant: bool = False
     schedule: int = 0
     late: bool = False
+    stack: int = 0
 
 
 class _Layout(NamedTuple):
@@ -139,11 +143,10 @@ class Launch:
         need = 0 if unknown else kernel.min_stack_size
         if image.reader.relocatable or image.reader.module.extensible:
             need = max(need, kernel.frame_size + frame_bytes(image.reader))
-        self.stack = max(DEFAULT_STACK, -(-need // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256)
-        if unknown:
-            self.stack = max(self.stack, 16384)
+        least = -(-options.stack // 16) * 16 or (UNKNOWN_DEPTH_STACK if unknown else DEFAULT_STACK)
+        self.stack = max(least, -(-need // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256)
         if self.stack > STACK_TOP:
-            raise LoadError(f"kernel {kernel.name} asks for {self.stack} bytes of stack")
+            raise LoadError(f"kernel {kernel.name} asks for {self.stack} bytes of stack, at most {STACK_TOP}")
         self.bank0 = self._bank0(params)
 
     def _bank0(self, params: bytes) -> bytes:
@@ -353,6 +356,8 @@ class Launch:
             engine: Engine = SeededEngine(m, plans, compile_, left * m.warps, n, seed)
         else:
             engine = Engine(m, plans, compile_, left, n)
+            if type(self) is Launch:
+                engine.vector = vector(m, image.records)
         engine.entry = self.entry()
         engine.tolerant = self.options.tolerant
         if self.options.timing is not None:

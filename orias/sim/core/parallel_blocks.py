@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import pickle
 import signal
-import threading
+import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -36,6 +36,8 @@ Arr = npt.NDArray[Any]
 
 LARGE: Final = 1 << 14
 """Threads from which on a launch is worth processes."""
+_STEP: Final = 64
+"""Pages that are compared at a time: so many that they stay in the cache."""
 _GROUP: Final = 1 << 16
 """Pages of which it is noted together which are kept."""
 
@@ -133,9 +135,18 @@ def _run_and_end(launch: "Launch", start: int, stop: int, unused: int, end: int)
         os._exit(0)
 
 
+def _other_threads() -> bool:
+    """Whether other threads run Python code or wait in it.
+
+    A forked process has none of them, and what they have locked stays locked in it.  Threads that run no Python do no harm: the
+    C library makes its own locks free in the new process, and blocks take no others.
+    """
+    return len(sys._current_frames()) > 1
+
+
 def run_in_processes(launch: "Launch", count: int) -> None:
     """Runs all blocks in `count` processes, of which this one is the first where the system can fork it."""
-    if "fork" not in multiprocessing.get_all_start_methods() or threading.active_count() > 1:
+    if "fork" not in multiprocessing.get_all_start_methods() or _other_threads():
         with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
             run_apart(launch, pool, count)
         return
@@ -151,7 +162,7 @@ def run_alone_first(launch: "Launch", count: int, seconds: float, together: Call
         first = launch.run_blocks(0, launch.block_count, seconds)
         if first == launch.block_count:
             return ""
-        reason = together()
+        reason = together() or ("other threads of Python run" if _other_threads() else "")
         if reason:
             launch.run_blocks(first, launch.block_count)
             return reason
@@ -307,7 +318,12 @@ class Changes(NamedTuple):
     def between(cls, before: Arr, after: Arr) -> "Changes":
         """The changes from one array to another of the same length, a multiple of a page."""
         old, new = before.reshape(-1, PAGE), after.reshape(-1, PAGE)
-        pages = np.flatnonzero((old.view(np.uint64) != new.view(np.uint64)).any(axis=1))
+        found = [np.zeros(0, np.int64)]
+        for start in range(0, len(old), _STEP):
+            part = slice(start, start + _STEP)
+            changed = (old[part].view(np.uint64) != new[part].view(np.uint64)).any(axis=1)
+            found.append(start + np.flatnonzero(changed))
+        pages = np.concatenate(found)
         data = new[pages]
         return cls(pages, data, np.packbits(old[pages] != data))
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from orias.sim.core.banked_memory import Arena, Banked
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
-from orias.sim.math.ops_int import U32, U64
+from orias.sim.math.ops_int import U32, U64, popc
 
 Arr = npt.NDArray[Any]
 Sel = slice | Arr
@@ -52,6 +52,9 @@ def widen(v: Arr, n: int) -> Arr:
 
 _DENSE: Final = 4
 """A set with at least one thread in so many of its range runs element by element on the whole range."""
+
+_SPREAD: Final = 16
+"""A set with at least one thread in so many of its range is looked at by flags of the range."""
 
 
 class Active:
@@ -124,6 +127,8 @@ class Active:
                 mask[part.first - first : part.stop - first] |= part._mask
             elif part.n == part.stop - part.first:
                 mask[part.first - first : part.stop - first] = True
+            elif part.stop - part.first <= _SPREAD * part.n:
+                mask[part.first - first : part.stop - first] |= part.mask
             else:
                 mask[part.index - first] = True
         return Active.where(mask, first)
@@ -152,10 +157,7 @@ class Active:
         if not self.n < span <= _DENSE * self.n:
             return self
         if self._rows is None:
-            mask = self._mask
-            if mask is None:
-                mask = np.zeros(span, np.bool_)
-                mask[self.index - self.first] = True
+            mask = self.mask
             wide = Active.__new__(Active)
             wide._set(self.first, self.stop, span)
             wide._index = None
@@ -163,6 +165,14 @@ class Active:
             wide.lanes = mask
             self._rows = wide
         return self._rows
+
+    @property
+    def mask(self) -> Arr:
+        """Which threads of the range are in the set, a bool each."""
+        if self._mask is None:
+            self._mask = np.zeros(self.stop - self.first, np.bool_)
+            self._mask[self.index - self.first] = True
+        return self._mask
 
     @property
     def words(self) -> Arr:
@@ -205,14 +215,20 @@ class Active:
     def _group(self) -> None:
         if self.whole:
             self._warps = np.arange(self.first >> 5, self.stop >> 5)
-            self._position = np.arange(self.n)
             self._lane_mask = np.full(self.n >> 5, _FULL)
             return
-        starts = self.firsts
-        self._warps = self.warp_of[starts]
-        rank = np.zeros(self.n, np.int64)
-        rank[starts[1:]] = 1
-        self._position = np.cumsum(rank) * 32 + (self.index & 31)
+        if self.stop - self.first <= _SPREAD * self.n:
+            # By the bits of whole warps of the range.
+            start = self.first & -32
+            lanes = np.zeros(-(-(self.stop - start) // 32) * 32, np.bool_)
+            lanes[self.first - start : self.stop - start] = True if self.n == self.stop - self.first else self.mask
+            masks = warp_masks(lanes)
+            some = np.flatnonzero(masks)
+            self._warps, self._lane_mask = some + (start >> 5), masks[some]
+            return
+        warp_of = self.index >> 5
+        starts = np.flatnonzero(np.diff(warp_of, prepend=-1))
+        self._warps = warp_of[starts]
         bits = np.left_shift(np.uint32(1), (self.index & 31).astype(U32))
         self._lane_mask = np.bitwise_or.reduceat(bits, starts)
 
@@ -228,8 +244,11 @@ class Active:
     def position(self) -> Arr:
         """Index of each thread in a flattened array [active warps, 32]."""
         if self._position is None:
-            self._group()
-        assert self._position is not None
+            if self.whole:
+                self._position = np.arange(self.n)
+            else:
+                row = np.repeat(np.arange(len(self.warps)) * 32, popc(self.lane_mask))
+                self._position = row + (self.index & 31)
         return self._position
 
     @property
@@ -244,7 +263,11 @@ class Active:
     def firsts(self) -> Arr:
         """Position of the first active thread of each active warp."""
         if self._firsts is None:
-            self._firsts = np.arange(0, self.n, 32) if self.whole else np.flatnonzero(np.diff(self.warp_of, prepend=-1))
+            if self.whole:
+                self._firsts = np.arange(0, self.n, 32)
+            else:
+                counts = popc(self.lane_mask).astype(np.int64)
+                self._firsts = np.cumsum(counts) - counts
         return self._firsts
 
     def need_whole_warps(self, what: str) -> None:
@@ -266,7 +289,7 @@ class Active:
         """For each thread the value of its warp, from those of the active warps."""
         if self.whole:
             return np.repeat(values, 32)
-        result: Arr = values[self.position >> 5]
+        result: Arr = np.repeat(values, popc(self.lane_mask))
         return result
 
     def gather(self, spread: Arr) -> Arr:
@@ -360,10 +383,17 @@ class Machine:
         zeros = np.zeros(threads, U32)
         self.R += [zeros] * (256 - len(self.R))
         self.register_count = min(registers, 255)
-        self.P: list[Arr] = [np.zeros(threads, np.bool_) for _ in range(7)] + [np.ones(threads, np.bool_)]
-        self.UR: list[Arr] = list(np.full((80, self.warps), fill, U32))
+        self.store: Final = store
+        """The registers in one array, as the next three."""
+        self.predicate_store: Final = np.zeros((8, threads), np.bool_)
+        self.predicate_store[7] = True
+        self.P: list[Arr] = list(self.predicate_store)
+        self.uniform_store: Final = np.full((80, self.warps), fill, U32)
+        self.UR: list[Arr] = list(self.uniform_store)
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
-        self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
+        self.uniform_predicate_store: Final = np.zeros((8, self.warps), np.bool_)
+        self.uniform_predicate_store[7] = True
+        self.UP: list[Arr] = list(self.uniform_predicate_store)
         self.B: defaultdict[int, Arr] = defaultdict(lambda: np.zeros(threads, U32))
         """Convergence barrier registers by number; most kernels use few."""
         self.stamp: defaultdict[int, int] = defaultdict(int)

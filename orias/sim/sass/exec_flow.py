@@ -46,7 +46,7 @@ def _predicates(s: Site) -> list[Opnd]:
     return [o for o in s.src if is_pred(o)]
 
 
-def _target(s: Site, o: Opnd) -> int:
+def branch_target(s: Site, o: Opnd) -> int:
     """Instruction index of a relative label."""
     return (s.address + 16 + _signed64(payload(o)) - CODE_BASE) >> 4
 
@@ -82,7 +82,7 @@ def _divide(a: Active, rest: Active | None, keep: Arr) -> tuple[Active | None, A
 def bra(s: Site) -> Flow:
     """BRA; CONV and DIV test whether the threads of a mask are converged."""
     label = next(o for o in reversed(s.src) if is_imm(o))
-    target = _target(s, label)
+    target = branch_target(s, label)
     condition = _filter(s)
     if s.has("CONV") or s.has("DIV"):
         # sm_75 has no register for the mask: there it is of the whole warp.
@@ -189,7 +189,7 @@ def call(s: Site) -> Flow:
         if s.has("ABS"):
             where = np.full(1, payload(labels[-1]), U64)
             return lambda e, a, rest, pc: jump_to(e, a, where, rest, pc)
-        target = _target(s, labels[-1])
+        target = branch_target(s, labels[-1])
         return lambda e, a, rest, pc: e.split(a, target, rest, pc)
     g = s.raw64(regs[0])
     base = np.uint64(
@@ -240,7 +240,7 @@ def bssy(s: Site) -> Exec:
     k = payload(s.dst[0]) if s.dst else payload(s.src[0])
 
     def run(m: Machine, a: Active) -> None:
-        m.B[k][a.sel] = a.lane_mask[a.position >> 5]
+        m.B[k][a.sel] = _WHOLE_WARP if a.whole else a.each(a.lane_mask)
 
     return run
 
@@ -301,7 +301,7 @@ def bmov(s: Site) -> Exec:
 def warpsync(s: Site) -> Flow:
     """WARPSYNC; COLLECTIVE names where the threads go on after the operation that they run in one place."""
     if s.has("COLLECTIVE"):
-        target = _target(s, next(o for o in reversed(s.src) if is_imm(o)))
+        target = branch_target(s, next(o for o in reversed(s.src) if is_imm(o)))
         members = s.i32(imm(_WHOLE_WARP) if s.has("ALL") else s.src[0])
         return lambda e, a, rest, pc: e.wait_collective(a, np.broadcast_to(members(e.m, a), (a.n,)), target, rest, pc)
     if s.has("ALL") or not s.src:

@@ -45,7 +45,7 @@ GENERIC: Final = 3
 
 _SPACE: Final[dict[int, int]] = {op.GLOBAL: GLOBAL, op.SHARED: SHARED, op.LOCAL: LOCAL, op.ANYWHERE: GENERIC}
 """``Op.space`` -> memory space of the simulator."""
-_SCALE: Final[dict[int, int]] = {S_X4: 2, S_X8: 3, S_X16: 4}
+SCALE: Final[dict[int, int]] = {S_X4: 2, S_X8: 3, S_X16: 4}
 
 
 def address64(s: Site, at: int) -> Getter:
@@ -76,7 +76,7 @@ def address32(s: Site, at: int) -> Getter:
     base, ubase, offset = s.src[at + 1], s.src[at + 2], s.src[at + 3]
     o = np.uint32(imm_signed(offset) & 0xFFFFFFFF)
     gb, gu = s.raw(base), s.raw(ubase)
-    shift = np.uint32(_SCALE.get(suffix_of(base), 0))
+    shift = np.uint32(SCALE.get(suffix_of(base), 0))
 
     def get(m: Machine, a: Active) -> Arr:
         v = gb(m, a)
@@ -227,7 +227,7 @@ def near_of(s: Site, space: int, size: int) -> Callable[[Machine, Active], tuple
         return find
     if space != SHARED:
         return None
-    shift = _SCALE.get(suffix_of(base), 0)
+    shift = SCALE.get(suffix_of(base), 0)
 
     def find_shared(m: Machine, a: Active) -> tuple[_Flat, int, Arr] | None:
         shared = m.shared

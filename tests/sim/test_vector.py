@@ -1,0 +1,98 @@
+"""The C library and numpy give the same registers, memory, steps and counts."""
+
+import numpy as np
+import pytest
+
+import orias
+from orias import sim
+from orias.sim.native import library as native
+from orias.sim.native import vector
+from orias.sim.native.translate import CODES, RECORD
+
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the library needs a C compiler")
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+START = """
+  .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<40>; .reg .b64 %d<20>; .reg .f32 %f<20>; .reg .f64 %g<12>;
+  .shared .align 16 .b8 s[8192]; .local .align 16 .b8 l[64];
+  ld.param.u64 %d0, [data]; ld.param.u64 %d1, [out]; ld.param.u32 %r20, [n];
+  mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mad.lo.u32 %r3, %r1, %r2, %r0;
+  mul.wide.u32 %d2, %r3, 4; add.u64 %d3, %d0, %d2; mul.wide.u32 %d4, %r3, 16; add.u64 %d5, %d1, %d4;
+  ld.global.u32 %r4, [%d3]; xor.b32 %r5, %r4, %r3; add.u32 %r6, %r4, 77777; mov.b32 %f0, %r4; mov.b32 %f1, %r5; mov.b32 %f2, %r6;
+"""
+END = "st.global.v4.u32 [%d5], {%r10, %r11, %r12, %r13}; DONE: ret;"
+NOTHING = "mov.u32 %r10, 0; mov.u32 %r11, 0; mov.u32 %r12, 0; mov.u32 %r13, 0;"
+BODIES = {
+    "integers": """mad.lo.s32 %r10, %r4, %r5, %r6; mul.hi.s32 %r11, %r4, %r5; shf.l.wrap.b32 %r12, %r4, %r5, %r6; prmt.b32 %r13, %r4, %r5, %r6;
+      mad.wide.s32 %d6, %r4, %r5, %d3; mad.wide.u32 %d7, %r5, %r6, %d6; shr.s64 %d8, %d7, %r0; shl.b64 %d9, %d7, %r1; xor.b64 %d8, %d8, %d9;
+      cvt.u32.u64 %r14, %d8; xor.b32 %r13, %r13, %r14; popc.b32 %r15, %r6; min.s32 %r16, %r4, %r5; max.u32 %r17, %r4, %r6; abs.s32 %r18, %r5;
+      add.u32 %r12, %r12, %r15; sub.u32 %r12, %r16, %r12; add.u32 %r11, %r11, %r17; add.u32 %r11, %r11, %r18; sub.u64 %d10, %d7, %d6;
+      shr.u64 %d10, %d10, 7; cvt.u32.u64 %r14, %d10; add.u32 %r10, %r10, %r14; shr.u32 %r19, %r4, %r0; shl.b32 %r21, %r4, %r0;
+      lop3.b32 %r22, %r19, %r21, %r5, 0x6d; add.u32 %r10, %r10, %r22;""",
+    "floats": """fma.rn.f32 %f3, %f0, %f1, %f2; add.ftz.f32 %f4, %f0, %f1; mul.ftz.sat.f32 %f5, %f1, %f2; min.f32 %f6, %f0, %f1; max.NaN.f32 %f7, %f1, %f2;
+      fma.rn.ftz.f32 %f8, %f2, %f0, %f1; add.sat.f32 %f9, %f0, %f2; rcp.approx.ftz.f32 %f10, %f0; rsqrt.approx.f32 %f11, %f1;
+      mov.b32 %r10, %f3; mov.b32 %r11, %f4; mov.b32 %r12, %f5; mov.b32 %r13, %f6; mov.b32 %r14, %f7; mov.b32 %r15, %f8; mov.b32 %r16, %f9;
+      mov.b32 %r17, %f10; mov.b32 %r18, %f11; xor.b32 %r10, %r10, %r14; xor.b32 %r11, %r11, %r15; add.u32 %r12, %r12, %r16; add.u32 %r13, %r13, %r17;
+      sub.u32 %r10, %r10, %r18; setp.ltu.f32 %p1, %f0, %f1; setp.ge.and.f32 %p2, %f1, %f2, %p1; @%p1 add.u32 %r11, %r11, 3; @!%p2 xor.b32 %r12, %r12, 5;
+      cvt.rzi.s32.f32 %r19, %f0; cvt.rni.u32.f32 %r21, %f1; cvt.rn.f32.s32 %f12, %r5; cvt.rn.f32.u32 %f13, %r6; add.f32 %f12, %f12, %f13;
+      mov.b32 %r22, %f12; add.u32 %r13, %r13, %r22; add.u32 %r12, %r12, %r19; xor.b32 %r11, %r11, %r21;""",
+    "doubles": """mov.b64 %d6, {%r4, %r5}; mov.b64 %d7, {%r5, %r6}; mov.b64 %g0, %d6; mov.b64 %g1, %d7; fma.rn.f64 %g2, %g0, %g1, %g0; add.f64 %g3, %g0, %g1;
+      mul.f64 %g4, %g1, %g1; cvt.rn.f32.f64 %f3, %g0; cvt.f64.f32 %g5, %f1; cvt.rn.f64.s32 %g6, %r4; setp.lt.f64 %p1, %g0, %g1; neg.f64 %g7, %g2;
+      mov.b64 %d8, %g7; mov.b64 %d9, %g3; mov.b64 %d10, %g4; mov.b64 %d11, %g5; mov.b64 %d12, %g6; xor.b64 %d8, %d8, %d9; add.u64 %d10, %d10, %d11;
+      add.u64 %d10, %d10, %d12; mov.b64 {%r10, %r11}, %d8; mov.b64 {%r12, %r13}, %d10; mov.b32 %r14, %f3; @%p1 add.u32 %r10, %r10, %r14;""",
+    "memory": """and.b32 %r14, %r4, 252; cvt.u64.u32 %d6, %r14; add.u64 %d7, %d0, %d6; ld.global.u32 %r10, [%d7+4]; ld.global.s8 %r11, [%d7+3]; ld.global.u16 %r12, [%d7+2];
+      and.b32 %r15, %r4, 240; cvt.u64.u32 %d8, %r15; add.u64 %d8, %d0, %d8; ld.global.v4.u32 {%r16, %r17, %r18, %r13}, [%d8]; ld.u32 %r19, [%d7];
+      mov.u32 %r21, s; shl.b32 %r22, %r0, 4; add.u32 %r21, %r21, %r22; st.shared.v4.u32 [%r21], {%r16, %r17, %r18, %r10}; st.shared.u8 [%r21+1], %r19;
+      ld.shared.s16 %r23, [%r21]; ld.shared.v2.u32 {%r24, %r25}, [%r21+8]; mov.u64 %d9, l; and.b32 %r26, %r4, 60; cvt.u64.u32 %d10, %r26; add.u64 %d9, %d9, %d10;
+      st.local.u32 [%d9], %r23; ld.local.u32 %r27, [%d9]; add.u32 %r10, %r10, %r27; add.u32 %r11, %r11, %r24; add.u32 %r12, %r12, %r25; add.u32 %r13, %r13, %r19;""",
+    "warps": """shfl.sync.idx.b32 %r10|%p1, %r4, 5, 31, -1; shfl.sync.up.b32 %r11|%p2, %r5, 3, 0, -1; shfl.sync.down.b32 %r12|%p3, %r6, %r4, 0x1007, -1;
+      shfl.sync.bfly.b32 %r13|%p4, %r4, %r5, 0x181f, -1; vote.sync.ballot.b32 %r14, %p3, -1; vote.sync.any.pred %p5, %p4, -1; vote.sync.uni.pred %p6, %p2, -1;
+      @%p5 add.u32 %r10, %r10, %r14; @%p6 add.u32 %r11, %r11, 1; @%p1 xor.b32 %r12, %r12, 3; @!%p2 xor.b32 %r13, %r13, 1;""",
+    "one place": NOTHING + "st.global.u32 [%d1], %r3; ld.global.u32 %r10, [%d1];",
+    "paths": NOTHING + """ setp.ge.u32 %p1, %r3, %r20; @%p1 bra DONE; mov.u32 %r14, %r0;
+      L: and.b32 %r15, %r14, 1; setp.eq.u32 %p2, %r15, 0; @%p2 bra M; mad.lo.u32 %r14, %r14, 3, 1; add.u32 %r10, %r10, %r4; bra N;
+      M: shr.u32 %r14, %r14, 1; add.u32 %r11, %r11, 1; N: add.u32 %r12, %r12, 1; setp.lt.u32 %p3, %r12, 200; setp.gt.and.u32 %p4, %r14, 1, %p3; @%p4 bra L;""",
+    "sparse": NOTHING + "and.b32 %r14, %r0, 31; setp.ne.u32 %p1, %r14, 5; @%p1 bra DONE; mad.lo.u32 %r10, %r4, %r4, %r5; ld.global.u32 %r11, [%d3+4];",
+}  # fmt: skip
+
+
+def run(body: str, arch: str, threads: int) -> tuple[object, ...]:
+    text = f"{HEAD}.visible .entry k(.param .u64 data, .param .u64 out, .param .u32 n) {{{START}{body}{END}}}"
+    image = sim.load(orias.compile(text, arch=arch).data)
+    rng = np.random.default_rng(3)
+    data = rng.integers(0, 1 << 32, 7 * threads + 80, np.uint32)
+    data[::3] = rng.choice(
+        np.array([0, 1, 0x80000000, 0x7F800000, 0x7FC00001, 0x3F800000, 0xFF800000, 5, 0x00400000], np.uint32),
+        len(data[::3]),
+    )
+    out = np.zeros(28 * threads, np.uint32)
+    seen = []
+    r = image.launch(
+        "k", 7, threads, [data, out, 5 * threads], on_batch=lambda m: seen.append([x.copy() for x in (*m.R[:24], *m.P)])
+    )
+    return out.tobytes(), r.steps, r.instructions, [[x.tobytes() for x in rows] for rows in seen]
+
+
+@pytest.mark.parametrize("threads", [256, 45, 1024])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a"])
+@pytest.mark.parametrize("name", list(BODIES))
+def test_as_numpy(name: str, arch: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "memory":
+        threads = min(threads, 512)
+    if name == "warps":
+        threads = threads & -32
+    ours = run(BODIES[name], arch, threads)
+    monkeypatch.setattr(vector, "library", lambda: None)
+    assert run(BODIES[name], arch, threads) == ours
+
+
+def test_a_wrong_address_is_found_by_numpy() -> None:
+    for body in ("ld.global.u32 %r10, [%d3+1];", "ld.global.u32 %r10, [%d3+100000];", "st.shared.u32 [%r4], %r3;"):
+        with pytest.raises(sim.SimError, match="thread"):
+            run(NOTHING + body, "sm_80", 256)
+
+
+def test_records_are_those_of_the_c_code() -> None:
+    text = native._SOURCE.read_text(encoding="utf-8")
+    codes = text[text.index("NONE,") : text.index("enum { GLOBAL")].replace("FIRST_MEMORY, LOAD = FIRST_MEMORY", "LOAD")
+    assert [x.strip() for x in codes[: codes.index("}")].split(",")] == CODES
+    assert RECORD.itemsize == 4 * 24
