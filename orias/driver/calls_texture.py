@@ -24,6 +24,11 @@ _RESOURCE_BYTES: Final = 144
 _TEXTURE_BYTES: Final = 104
 _TENSOR_TYPES: Final = (*ELEMENT_TYPES, *NARROW)
 """Types by number of CUtensorMapDataType."""
+_INTERLEAVE_32B: Final = 2
+_NEVER_INTERLEAVED: Final = "b6x16_p32"
+_SWIZZLE_32B: Final = 1
+_SLICE: Final = 32
+"""Bytes of a slice of channels of CU_TENSOR_MAP_INTERLEAVE_32B."""
 
 
 # -- arrays
@@ -247,21 +252,41 @@ def _check_map(kind: int, rank: int, address: int, swizzle: int) -> None:
         raise DriverError("NOT_SUPPORTED", f"swizzle {swizzle}")
 
 
+def _check_interleave(
+    interleave: int, kind: int, rank: int, address: int, strides: list[int], swizzle: int
+) -> None:  # fmt: skip
+    """What the driver's documentation asks of interleaved maps (CUDA Driver API, cuTensorMapEncodeTiled)."""
+    if not interleave:
+        return
+    if not 0 < interleave <= _INTERLEAVE_32B or rank < 3 or _TENSOR_TYPES[kind] == _NEVER_INTERLEAVED:
+        raise DriverError("INVALID_VALUE", f"interleave {interleave}, rank {rank}, type {kind}")
+    if interleave == _INTERLEAVE_32B and (
+        swizzle != _SWIZZLE_32B or address % _SLICE or any(s % _SLICE for s in strides)
+    ):
+        raise DriverError(
+            "INVALID_VALUE", f"slices of 32 bytes: swizzle {swizzle}, address 0x{u(address):x}, strides {strides}"
+        )
+
+
 @call("cuTensorMapEncodeTiled", needs="init")
 def encode_tiled(
     d: Driver, place: int, kind: int, rank: int, address: int, dims: int, strides: int, box: int, steps: int,
     interleave: int, swizzle: int, promotion: int, fill: int,
 ) -> None:  # fmt: skip
-    """A tensor map of tiles; the simulator has no interleaved layouts."""
+    """A tensor map of tiles; of an interleaved one the simulator knows all but the places of its elements, so a copy with it is refused."""
     _check_map(kind, rank, address, swizzle)
-    if interleave:
-        raise DriverError("NOT_SUPPORTED", "interleaved tensors")
     sizes, tile, traversal = _numbers(dims, rank, 8), _numbers(box, rank, 4), _numbers(steps, rank, 4)
     pitches = _numbers(strides, rank - 1, 8)
+    _check_interleave(interleave, kind, rank, address, pitches, swizzle)
     if not all(0 < n <= 1 << 32 for n in sizes) or not all(1 <= n <= 8 for n in traversal):
         raise DriverError("INVALID_VALUE", f"sizes {sizes}, steps {traversal}")
     name = _TENSOR_TYPES[kind]
-    _encode(place, lambda: tensormap(name, u(address), sizes, pitches, tile, traversal, SWIZZLES[swizzle], bool(fill)))
+    _encode(
+        place,
+        lambda: tensormap(
+            name, u(address), sizes, pitches, tile, traversal, SWIZZLES[swizzle], bool(fill), interleave=interleave
+        ),
+    )
 
 
 @call("cuTensorMapEncodeIm2col", needs="init")

@@ -72,6 +72,7 @@ class Knobs:
         "sched_sink_rounds",
         "sched_sink_window",
         "sched_spill_penalty",
+        "sched_split_words",
         "sched_bank_budget",
         "sched_shared_load_gain",
         "sched_shared_sources",
@@ -167,6 +168,7 @@ class Knobs:
     sched_estimated_loop_iterations: int
     sched_model_turns: int
     sched_spill_penalty: int
+    sched_split_words: int
     sched_reg_preference: int
     sched_ready_window: int
     sched_move_up_limit: int

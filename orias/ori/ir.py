@@ -402,7 +402,11 @@ class Func:
         self.contract: set[int] = set()
         """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may be contracted into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
         self.retries: set[int] = set()
-        """Uids of compare-and-swaps that emulate an atomic: one fails only if another thread's just succeeded."""
+        """Uids of accesses that are tried again, but never until another thread of the warp has written something.
+
+        A compare-and-swap that emulates an atomic fails only if another thread's just succeeded; for units of tensor memory one thread
+        of a warp waits, until other warps give some back.
+        """
         self.guards_frame: bool = False
         """Register allocation adds a guard to the frame, which is checked before RET, if local variables need a frame."""
         self.guard_traps: set[int] = set()

@@ -24,6 +24,8 @@ _KEEP: Final = F_SIDE | F_TERM
 _ASKED: Final = _KEEP | F_FENCE
 """Flags without which :func:`needed` depends on the results alone."""
 
+_BARRIER_IN_MEMORY: Final = "SYNCS"
+
 
 def needed(inst: Inst) -> bool:
     """True if the instruction must stay whether or not its results are read.
@@ -112,7 +114,7 @@ def _drop_unread_results(insts: list[Inst], fn: Func, live: bytearray) -> None:
         for k, d in enumerate(dst):
             if d >= FIRST_VREG and not live[d >> PAYLOAD_SHIFT] and not fn.names.get(d >> PAYLOAD_SHIFT):
                 if in_file(d, K_R):
-                    if inst.op.flags & F_ATOMIC:
+                    if inst.op.flags & F_ATOMIC or inst.op.base == _BARRIER_IN_MEMORY:
                         dst[k] = RZ
                 elif in_file(d, K_P):
                     dst[k] = PT

@@ -3,6 +3,8 @@
 Block numbers, loop counters, bases of shared memory and descriptors made of them take a vector register each although all
 threads hold the same.  Where the warp runs as a whole their computations move to the uniform datapath: as many as their users take
 from there, and more where it keeps a vector register free in the blocks of highest pressure.
+A value that only the vector datapath can make (what a lane has told the others, a word of shared memory) is moved to a uniform
+register for them, where vector registers are short.
 Conditions of branches move too where the target has branches on uniform predicates (``BRA.U``, sm_100 and later), and
 conversions, whose results are late on the vector datapath (sm_120 and later have uniform ones).
 What no user takes as a uniform operand is copied to a vector register before its uses, once for each block.
@@ -13,7 +15,7 @@ from typing import Final, final
 from orias.analysis.divergence import Divergence, divergence
 from orias.analysis.liveness import Liveness, liveness
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.op import F_CALL, F_PSEUDO, Op, op
+from orias.isa.op import F_CALL, F_CONVERGENT, F_DISTANT, F_PSEUDO, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     FIRST_VREG,
@@ -50,13 +52,14 @@ from orias.isa.operand import (
     with_reg,
     word_text,
 )
+from orias.isa.roles import MOVE_TO_UNIFORM
 from orias.ori.decisions import UNIFORM, Decision
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.remat import words_needed
 from orias.passes.uniform_operands import base_sums, fold_bases, take_uniform
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
-from orias.target.register_steps import FREE_WORDS
+from orias.target.register_steps import FREE_WORDS, registers_for, registers_of
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE
 
@@ -64,6 +67,8 @@ _ANY: Final = ur(FIRST_VIRTUAL)
 _S2UR: Final = op("S2UR")
 _UIADD3: Final = op("UIADD3")
 _BRANCH: Final = op("BRA.U")
+_NOT_LIFTED: Final = F_PSEUDO | F_DISTANT
+"""What global memory holds is data more often than addresses and counts: work on it stays on the vector datapath."""
 
 
 def compute_uniformly(fn: Func) -> bool:
@@ -80,8 +85,9 @@ def compute_uniformly(fn: Func) -> bool:
     needs = words_needed(fn, lv)
     top = max(needs.values())
     if top <= FREE_WORDS:
-        return _Chains(fn, lv, set()).run()
-    return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(FREE_WORDS, top - fn.knobs.urf_peak_slack)}).run()
+        return _Chains(fn, lv, set(), needs).run()
+    hot = {b for b, n in needs.items() if n >= max(FREE_WORDS, top - fn.knobs.urf_peak_slack)}
+    return _Chains(fn, lv, hot, needs).run()
 
 
 def _keeps_uniform(fn: Func, inst: Inst) -> bool:
@@ -104,9 +110,11 @@ def uniform_operand(o: Opnd) -> Opnd:
 
 @final
 class _Chains:
-    __slots__ = ("div", "forms", "fn", "home", "hot", "lat", "made", "peak", "short", "table", "users")
+    __slots__ = (
+        "div", "forms", "fn", "held", "home", "hot", "lat", "lifted", "made", "peak", "short", "table", "top", "users",
+    )  # fmt: skip
 
-    def __init__(self, fn: Func, lv: Liveness, hot: set[int]) -> None:
+    def __init__(self, fn: Func, lv: Liveness, hot: set[int], needs: dict[int, int]) -> None:
         self.fn: Final[Func] = fn
         self.table: Final[IsaTable] = load(fn.target.table)
         self.div: Final[Divergence] = divergence(fn)
@@ -119,12 +127,18 @@ class _Chains:
         """Uniform operation of each instruction (uid) that moves."""
         self.made: Final[dict[int, Inst]] = {}
         """Definition of each register that moves."""
+        self.lifted: Final[dict[int, Inst]] = {}
+        """Copies that may become moves from a vector register to a uniform one (uid), and what makes the vector register."""
         self.home: Final[dict[int, Block]] = {}
         """Block of each instruction, by uid."""
         self.users: Final[dict[int, list[tuple[Inst, Block]]]] = {}
         """Readers of each register, with the block where they read it (a phi: the predecessor)."""
         self.short: Final[bool] = bool(hot)
         """True if vector registers are short."""
+        fullest = max(needs, key=lambda b: needs[b])
+        self.top: Final[int] = needs[fullest]
+        """Words that the fullest block needs; ``held``: registers live into or out of it."""
+        self.held: Final[int] = lv.live_in[fullest] | lv.live_out[fullest]
         for b in fn.blocks:
             if b.id in hot:
                 self.hot |= lv.live_in[b.id] | lv.live_out[b.id]
@@ -132,13 +146,23 @@ class _Chains:
 
     def run(self) -> bool:
         self._collect()
+        if self.short:
+            self._lift()
+        changed = self._move()
+        for b in self.fn.blocks:
+            if any(i.uid in self.lifted and i.op is OP_COPY for i in b.insts):
+                b.insts = [i for i in b.insts if not self._laid_down(i)]
+        return changed
+
+    def _move(self) -> bool:
+        """Choose among what can move, and move it."""
         self._keep_closed()
         if not self.forms:
             return False
         self._index_users()
         all_forms, all_made = dict(self.forms), dict(self.made)
         if self.short:
-            self._give_back()
+            self._choose(all_forms, all_made)
         else:
             self.forms.clear()
             self.made.clear()
@@ -179,6 +203,60 @@ class _Chains:
             for inst in b.insts:
                 if _is_value(inst.old) and vreg(inst.old) in self.made:
                     self._drop(self.made[vreg(inst.old)])
+
+    def _lift(self) -> None:
+        """Put a copy after each value that the vector datapath makes for operations that can move, or that the fullest blocks hold."""
+        wanted = self.hot
+        kept = 0
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                if _is_value(inst.old):
+                    kept |= 1 << vreg(inst.old)
+                if inst.uid in self.forms or inst.op is MOVE_TO_UNIFORM:
+                    for s in inst.src:
+                        if _is_value(s):
+                            wanted |= 1 << vreg(s)
+        wanted &= ~kept
+        for b in self.fn.blocks:
+            if self.div.regions[b.id]:
+                continue
+            out: list[Inst] = []
+            for inst in b.insts:
+                out.append(inst)
+                if inst.dst and self._may_be_lifted(inst):
+                    out += self._lifts(inst, b, wanted)
+            b.insts = out
+
+    def _may_be_lifted(self, inst: Inst) -> bool:
+        """True for what a lane tells the others, near memory holds or arithmetic makes soon; a chain that waits twice is too long."""
+        o = inst.op
+        if o.flags & _NOT_LIFTED or inst.guard != PT or inst.old != K_NONE:
+            return False
+        return o.loads() or o.flags & F_CONVERGENT != 0 or not self.lat.barriers(o) & NEEDS_WRITE
+
+    def _lifts(self, inst: Inst, b: Block, wanted: int) -> list[Inst]:
+        """Copies of those results of an instruction that are wanted in uniform registers."""
+        out: list[Inst] = []
+        for k, d in enumerate(inst.dst):
+            if not is_vreg(d) or vreg(d) in self.made or not wanted >> vreg(d) & 1:
+                continue
+            if in_file(d, K_R) and self.fn.width(d) == 1 and self._result(d):
+                inst.dst[k] = self.fn.new_vreg(K_R)
+                copy = self.fn.new_inst(OP_COPY, [d], [inst.dst[k]], loc=inst.loc)
+                self.lifted[copy.uid] = inst
+                self.forms[copy.uid] = MOVE_TO_UNIFORM
+                self.made[vreg(d)] = copy
+                self.home[copy.uid] = b
+                out.append(copy)
+        return out
+
+    def _laid_down(self, copy: Inst) -> bool:
+        """Take back a copy that stays in a vector register; False if it does not."""
+        made = self.lifted.get(copy.uid)
+        if made is None or copy.op is not OP_COPY:
+            return False
+        made.dst = [copy.dst[0] if d == copy.src[0] else d for d in made.dst]
+        return True
 
     def _result(self, d: Opnd) -> bool:
         """True for a result that is the same in all threads, or is not wanted."""
@@ -222,7 +300,7 @@ class _Chains:
                     for s in inst.src:
                         if _is_value(s):
                             readers.setdefault(vreg(s), []).append(inst)
-                    if not all(self._source(s) for s in inst.src):
+                    if inst.uid not in self.lifted and not all(self._source(s) for s in inst.src):
                         work.append(inst)
         while work:
             inst = work.pop()
@@ -255,6 +333,45 @@ class _Chains:
                         self.users.setdefault(vreg(o), []).append((inst, reader))
                 if _is_value(inst.guard) and vreg(inst.guard) in self.made:
                     self.users.setdefault(vreg(inst.guard), []).append((inst, b))
+
+    def _choose(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
+        """Move what pays; with values of the vector datapath only if more warps fit then, or fewer words are spilled."""
+        self._give_back()
+        if not any(uid in self.lifted for uid in self.forms):
+            return
+        lifted_forms, lifted_made = dict(self.forms), dict(self.made)
+        need = self._registers_left()
+        self._restore(forms, made)
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                if inst.uid in self.lifted:
+                    self._drop(inst)
+        self._keep_closed()
+        alone_forms, alone_made = dict(self.forms), dict(self.made)
+        self._give_back()
+        if need < self._registers_left():
+            self._restore(lifted_forms, lifted_made)
+            return
+        # Neither may a condition of a branch or a base of an address be made of them.
+        forms.clear()
+        forms.update(alone_forms)
+        made.clear()
+        made.update(alone_made)
+
+    def _restore(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
+        """Take what moves from a copy."""
+        self.forms.clear()
+        self.forms.update(forms)
+        self.made.clear()
+        self.made.update(made)
+
+    def _registers_left(self) -> tuple[int, int]:
+        """The words of the fullest block that find no register once the others have moved, and the registers of its occupancy."""
+        words = self.top
+        for v in self.made:
+            if self.held >> v & 1 and self.fn.vkind[v] == K_R:
+                words -= self.fn.vwidth[v]
+        return max(0, words - self.fn.max_regs), max(registers_of(words), registers_for(self.fn.warps()))
 
     def _give_back(self) -> None:
         """Users first: leave in vector registers what costs more moves as a uniform value than it saves."""
@@ -313,7 +430,8 @@ class _Chains:
                 continue
             more[inst.uid] = inst
             readers += sum(len(self.users.get(vreg(d), ())) for d in inst.dst)
-            work += [made[vreg(s)] for s in inst.src if _is_value(s)]
+            if inst.uid not in self.lifted:
+                work += [made[vreg(s)] for s in inst.src if _is_value(s)]
         if work:
             return
         saved = gain + sum(self._needed_back(inst) for inst in more.values())
@@ -351,7 +469,7 @@ class _Chains:
     def _balance(self, inst: Inst) -> tuple[int, int, bool]:
         """Weight of the copies that an instruction causes if it moves and of what it saves; True if one that moves reads it."""
         fn = self.fn
-        cost = 0
+        cost = self._weight(self.home[inst.uid]) if inst.uid in self.lifted else 0
         gain = 0
         wanted = False
         for d in inst.dst:
@@ -438,7 +556,7 @@ class _Chains:
             out = []
             for inst in b.insts:
                 if inst.uid in self.forms:
-                    if kind_of(inst.dst[0]) in (K_UR, K_UP):
+                    if kind_of(inst.dst[0]) in (K_UR, K_UP) and inst.uid not in self.lifted:
                         inst.src = [_renamed(uniform_operand(s), twins) for s in inst.src]
                 elif inst.op is not OP_PHI:
                     self._feed(inst, b, twins, copies, out)

@@ -6,26 +6,30 @@ from orias.analysis.liveness import Liveness, WordCounts
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.schedule.deps import Graph, build, virtual_reads, virtual_writes
+from orias.schedule.word_counts import WordCounting
 from orias.timing.latency import Latency
 
 
 @final
 class Node:
-    """The registers of one instruction, for the pressure count."""
+    """The registers of one instruction, and what of them counts on its own (:mod:`orias.schedule.word_counts`)."""
 
-    __slots__ = ("gains", "gains_words", "reads", "writes")
+    __slots__ = ("gains", "gains_words", "read", "reads", "writes", "written")
 
-    def __init__(self, fn: Func, inst: Inst) -> None:
+    def __init__(self, fn: Func, inst: Inst, counting: WordCounting) -> None:
         counts: dict[int, int] = {}
-        for s in virtual_reads(inst):
+        for s in counting.reads(inst):
             counts[s] = counts.get(s, 0) + 1
         self.reads: list[tuple[int, int]] = list(counts.items())
-        """(register, number of times it is read)."""
-        self.writes: list[int] = virtual_writes(inst)
+        """(item, number of times it is read)."""
+        self.writes: list[int] = counting.writes(inst)
+        self.read: list[int] = list(dict.fromkeys(virtual_reads(inst))) if counting.wide else list(counts)
+        """Registers, each once; ``written``: registers."""
+        self.written: list[int] = virtual_writes(inst) if counting.wide else self.writes
         self.gains_words: bool = False
         """Whether it defines R registers; ``gains``: R registers or predicates."""
         self.gains: bool = False
-        for d in self.writes:
+        for d in self.written:
             if fn.vkind[d] == K_R:
                 self.gains = self.gains_words = True
             elif fn.vkind[d] == K_P:
@@ -69,9 +73,10 @@ class _Meetings:
 class SharedFacts:
     """What the pieces of a function share: no order changes it."""
 
-    __slots__ = ("meetings", "predicates", "words")
+    __slots__ = ("counting", "meetings", "predicates", "words")
 
     def __init__(self, fn: Func, lv: Liveness) -> None:
+        self.counting: Final[WordCounting] = WordCounting(fn)
         self.meetings: Final[_Meetings] = _Meetings()
         self.words: Final[WordCounts] = lv.words(fn, K_R)
         self.predicates: Final[WordCounts] = lv.words(fn, K_P)
@@ -89,12 +94,12 @@ class Body:
     ) -> None:  # fmt: skip
         self.fn: Final[Func] = fn
         self.graph: Final[Graph] = build(piece, following, fn, lat, True, whole)
-        self.nodes: Final[list[Node]] = [Node(fn, inst) for inst in piece]
+        self.nodes: Final[list[Node]] = [Node(fn, inst, facts.counting) for inst in piece]
         self.needed_after: Final[int] = live_after
         self.users: Final[dict[int, list[int]]] = {}
         """Readers of each register in the piece."""
         for k, node in enumerate(self.nodes):
-            for s, _ in node.reads:
+            for s in node.read:
                 self.users.setdefault(s, []).append(k)
         self._keep_coalescing(b, piece, facts.meetings)
 
@@ -106,7 +111,7 @@ class Body:
         """
         made: dict[int, int] = {}
         for k, node in enumerate(self.nodes):
-            for d in node.writes:
+            for d in node.written:
                 made[d] = k
         new: list[tuple[int, int, int, int]] = []
         for k, inst in enumerate(piece):

@@ -3,12 +3,13 @@
 from typing import Final, final
 
 from orias.isa.op import F_MATRIX, F_PSEUDO
-from orias.isa.operand import K_P, K_R
+from orias.isa.operand import K_P
 from orias.ori.ir import Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.deps import Graph
 from orias.schedule.piece_body import Body, Node, SharedFacts
 from orias.schedule.pieces import first_cycles, is_shared_load, leads_to_loads, record_arrivals, release
+from orias.schedule.word_counts import register_of
 from orias.timing.latency import Latency
 
 _UNBOUNDED: Final = 1 << 30
@@ -49,7 +50,8 @@ class Reach:
 class _Virtual:
     """The scheduler of one piece before allocation, which also limits register pressure.
 
-    The registers of the piece have numbers from 0 up here; ``read`` and ``written`` name them as the function does.
+    What is counted in the piece, registers or words of them, has numbers from 0 up here; ``read`` and ``written`` name registers as
+    the function does.
     """
 
     __slots__ = (
@@ -92,8 +94,8 @@ class _Virtual:
         self.lat: Final[Latency] = lat
         self.graph: Final[Graph] = graph
         self.nodes: Final[list[Node]] = body.nodes
-        self.read: Final[list[list[int]]] = [[s for s, _ in node.reads] for node in self.nodes]
-        self.written: Final[list[list[int]]] = [node.writes for node in self.nodes]
+        self.read: Final[list[list[int]]] = [node.read for node in self.nodes]
+        self.written: Final[list[list[int]]] = [node.written for node in self.nodes]
         numbers: dict[int, int] = {}
         for node in self.nodes:
             for s, _ in node.reads:
@@ -103,14 +105,17 @@ class _Virtual:
         self.reads: Final[list[list[tuple[int, int]]]] = [[(numbers[s], n) for s, n in x.reads] for x in self.nodes]
         """(register, number of times it is read) of each instruction."""
         self.writes: Final[list[list[int]]] = [[numbers[d] for d in node.writes] for node in self.nodes]
-        self.words: Final[list[int]] = [fn.vwidth[v] if fn.vkind[v] == K_R else 0 for v in numbers]
-        """Words of each R register; 0 for other files."""
-        self.predicates: Final[list[int]] = [1 if fn.vkind[v] == K_P else 0 for v in numbers]
+        self.words: Final[list[int]] = [facts.counting.words(x) for x in numbers]
+        """Words of R registers of each; 0 for other files."""
+        self.predicates: Final[list[int]] = [1 if fn.vkind[register_of(x)] == K_P else 0 for x in numbers]
         """1 for each predicate, else 0."""
-        self.kept: Final[list[bool]] = [body.needed_after >> v & 1 != 0 for v in numbers]
-        """Whether each register is live after the piece."""
-        self.users: Final[list[list[int]]] = [body.users.get(v, []) for v in numbers]
-        """Readers of each register in the piece."""
+        self.kept: Final[list[bool]] = [body.needed_after >> register_of(x) & 1 != 0 for x in numbers]
+        """Whether each is live after the piece."""
+        self.users: Final[list[list[int]]] = [[] for _ in numbers]
+        """Readers of each in the piece."""
+        for k, reads in enumerate(self.reads):
+            for s, _ in reads:
+                self.users[s].append(k)
         self.start_left: Final[list[int]] = [0] * len(numbers)
         """Number of reads of each register in the piece."""
         live = list(self.kept)

@@ -5,10 +5,11 @@ from typing import Final, TypeAlias, final
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.operand import K_R
 from orias.ori.ir import OP_PHI, Block, Func, Inst
-from orias.schedule.deps import is_whole, virtual_reads, virtual_writes
+from orias.schedule.deps import is_whole
 from orias.schedule.piece_body import Body, SharedFacts
 from orias.schedule.pieces import is_far_load, live_at, pieces_of
 from orias.schedule.sink import Piece, few_registers
+from orias.schedule.word_counts import WordCounting
 from orias.target import features
 from orias.target.register_steps import (
     SUB_PARTITIONS,
@@ -114,27 +115,26 @@ def wider_plans(fn: Func, first: Plan) -> list[Plan]:
 
 def most_live_words(fn: Func, known: Liveness) -> int:
     """Maximum words of R registers live at once in the present order; `known`: the function's liveness."""
-    return max(block_pressure(fn, b, known) for b in fn.blocks)
+    counting = WordCounting(fn)
+    return max(block_pressure(fn, b, known, counting) for b in fn.blocks)
 
 
-def block_pressure(fn: Func, b: Block, lv: Liveness) -> int:
-    """Maximum words of R registers live at once in a block in its present order."""
-    live = set(members(lv.live_out[b.id]))
+def block_pressure(fn: Func, b: Block, lv: Liveness, known: WordCounting | None = None) -> int:
+    """Maximum words of R registers live at once in a block in its present order; `known`: how the function's words count."""
+    counting = WordCounting(fn) if known is None else known
+    live = {x for v in members(lv.live_out[b.id]) for x in counting.split(v)}
     now = top = lv.words(fn, K_R).count(lv.live_out[b.id])
-    vkind, vwidth = fn.vkind, fn.vwidth
     for inst in reversed(b.insts):
         if inst.op is OP_PHI:
             break
-        for d in virtual_writes(inst):
+        for d in counting.writes(inst):
             if d in live:
                 live.discard(d)
-                if vkind[d] == K_R:
-                    now -= vwidth[d]
-        for s in virtual_reads(inst):
+                now -= counting.words(d)
+        for s in counting.reads(inst):
             if s not in live:
                 live.add(s)
-                if vkind[s] == K_R:
-                    now += vwidth[s]
+                now += counting.words(s)
         if now > top:
             top = now
     return top
@@ -159,12 +159,12 @@ def sink_all(fn: Func, lv: Liveness, lat: Latency, wanted: int = 1 << 30) -> boo
     facts = SharedFacts(fn, lv)
     if any(facts.words.count(lv.live_out[b.id]) > wanted for b in fn.blocks):
         return False
-    needs = [block_pressure(fn, b, lv) for b in fn.blocks]
+    needs = [block_pressure(fn, b, lv, facts.counting) for b in fn.blocks]
     for k in sorted(range(len(needs)), key=lambda k: -needs[k]):
         if needs[k] > free:
             b = fn.blocks[k]
             _sink(fn, b, lv, lat, facts)
-            if block_pressure(fn, b, lv) > wanted:
+            if block_pressure(fn, b, lv, facts.counting) > wanted:
                 return False
     return True
 
@@ -178,5 +178,5 @@ def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency, facts: SharedFacts) ->
         body = Body(fn, b, b.insts[first:last], [], after[last], lat, whole, facts)
         reads = [[s for s, _ in x.reads] for x in body.nodes]
         writes = [x.writes for x in body.nodes]
-        order = few_registers(Piece(fn, body.graph, reads, writes, after[last]))
+        order = few_registers(Piece(fn, body.graph, reads, writes, after[last], facts.counting))
         b.insts[first:last] = [b.insts[first + k] for k in order]

@@ -12,15 +12,16 @@ from bisect import insort
 from typing import Final, final
 
 from orias.analysis.liveness import members
-from orias.isa.operand import K_P, K_R
+from orias.isa.operand import K_P
 from orias.knobs.knob_values import Knobs
 from orias.ori.ir import Func
 from orias.schedule.deps import Graph
+from orias.schedule.word_counts import WordCounting, register_of
 
 
 @final
 class Piece:
-    """A piece of code: the registers that each instruction reads (once each) and writes, and those live after the piece."""
+    """A piece of code: what of registers each instruction reads (once each) and writes, and the registers live after the piece."""
 
     __slots__ = (
         "graph",
@@ -36,8 +37,8 @@ class Piece:
     )
 
     def __init__(
-        self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int
-    ) -> None:
+        self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int, counting: WordCounting
+    ) -> None:  # fmt: skip
         self.graph: Final[Graph] = graph
         self.knobs: Final[Knobs] = fn.knobs
         numbers: dict[int, int] = {}
@@ -45,27 +46,22 @@ class Piece:
             for v in registers:
                 numbers.setdefault(v, len(numbers))
         self.reads: Final[list[list[int]]] = [[numbers[v] for v in registers] for registers in reads]
-        """The registers have numbers from 0 up here."""
+        """Registers, or words of them, have numbers from 0 up here."""
         self.writes: Final[list[list[int]]] = [[numbers[v] for v in registers] for registers in writes]
-        self.live_out: Final[list[bool]] = [live_after >> v & 1 != 0 for v in numbers]
-        """Whether each register is live after the piece."""
-        self.words: Final[list[int]] = [_words(fn, v) for v in numbers]
-        """Words of R registers per virtual register; a predicate counts as one, other files as none."""
-        self.predicate: Final[list[int]] = [1 if fn.vkind[v] == K_P else 0 for v in numbers]
+        self.live_out: Final[list[bool]] = [live_after >> register_of(x) & 1 != 0 for x in numbers]
+        """Whether each is live after the piece."""
+        self.predicate: Final[list[int]] = [1 if fn.vkind[register_of(x)] == K_P else 0 for x in numbers]
         """1 for a predicate, else 0."""
-        rest = [v for v in members(live_after) if v not in numbers]
-        self.rest: Final[int] = sum([_words(fn, v) for v in rest])
+        self.words: Final[list[int]] = [counting.words(x) + self.predicate[k] for x, k in numbers.items()]
+        """Words of R registers; a predicate counts as one, other files as none."""
+        rest = [x for v in members(live_after) for x in counting.split(v) if x not in numbers]
+        self.rest: Final[int] = sum([counting.words(x) + (fn.vkind[register_of(x)] == K_P) for x in rest])
         """Words live after the piece that no instruction names; ``rest_predicates``: predicates among them."""
-        self.rest_predicates: Final[int] = sum([1 for v in rest if fn.vkind[v] == K_P])
+        self.rest_predicates: Final[int] = sum([1 for x in rest if fn.vkind[register_of(x)] == K_P])
         self.preds: Final[list[list[int]]] = [[] for _ in reads]
         for k, succs in enumerate(graph.succs):
             for s in succs:
                 self.preds[s].append(k)
-
-
-def _words(fn: Func, v: int) -> int:
-    kind = fn.vkind[v]
-    return fn.vwidth[v] if kind == K_R else 1 if kind == K_P else 0
 
 
 def few_registers(piece: Piece) -> list[int]:

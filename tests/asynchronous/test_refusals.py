@@ -84,9 +84,7 @@ def test_interleaved_maps(layout: int, arch: str) -> None:
     """The simulator refuses them by name: the distance between slices of channels is not known."""
 
     def interleaved(at: int) -> bytes:
-        raw = bytearray(tensormap("f16", at, (8, 4, 4), (16, 64), (8, 2, 2)))
-        raw[9] |= layout << 3
-        return bytes(raw)
+        return tensormap("f16", at, (8, 4, 4), (16, 64), (8, 2, 2), interleave=layout)
 
     done = "mbarrier::complete_tx::bytes"
     line = f"cp.async.bulk.tensor.3d.shared::cluster.global.tile.{done} [smem], [%tm, {{0, 0, 0}}], [mb];"

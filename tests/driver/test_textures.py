@@ -133,6 +133,31 @@ def test_tensor_map(cuda):
     assert TensorMap(ctypes.string_at(place, 128)).address == 0x200000001000
 
 
+def test_interleaved_maps_are_encoded_as_documented(cuda):
+    buffer = (ctypes.c_ubyte * 256)()
+    place = (ctypes.addressof(buffer) + 63) & ~63
+    u64, u32 = ctypes.c_uint64, ctypes.c_uint32
+
+    def encode(interleave, swizzle, strides=(32, 256), rank=3, address=0x200000000000):
+        dims, box, steps = (u64 * 3)(16, 8, 4), (u32 * 3)(16, 2, 2), (u32 * 3)(1, 1, 1)
+        values = c_uint64(address), dims, (u64 * 2)(*strides), box, steps
+        return cuda.code("cuTensorMapEncodeTiled", c_uint64(place), 6, rank, *values, interleave, swizzle, 0, 0)
+
+    for interleave, swizzle in [(1, 0), (1, 1), (2, 1)]:
+        assert encode(interleave, swizzle) == 0
+        made = TensorMap(ctypes.string_at(place, 128))
+        assert (made.interleave, made.swizzle, made.dims, made.strides) == (
+            interleave,
+            swizzle,
+            [16, 8, 4],
+            [2, 32, 256],
+        )
+    assert encode(1, 0, (16, 128)) == 0 and encode(1, 0, address=0x200000000010) == 0
+    # Slices of 32 bytes: another swizzle, an address and a stride that are no multiples of them; too few dimensions; no such layout.
+    assert encode(2, 0) == encode(2, 1, address=0x200000000010) == encode(2, 1, (16, 256)) == 1
+    assert encode(1, 0, rank=2) == encode(3, 0) == 1
+
+
 EDGE = b"""
 .version 8.0
 .target sm_90

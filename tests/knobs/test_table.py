@@ -75,6 +75,7 @@ FACTS = {
     "schedule/deps.py:_LONGEST_FIXED": "beyond every fixed latency of the tables",
     "schedule/hazard_check.py:_HORIZON": "beyond every fixed latency of the tables",
     "schedule/list.py:_FMA": "the number of a pipe",
+    "schedule/word_counts.py:_WORD_SHIFT": "beyond every number of a register",
     "schedule/piece_orders.py:_TRIED": "bounds the time of a search",
     "schedule/piece_orders.py:_UNBOUNDED": "no limit",
     "schedule/reuse.py:REACH": "how long the reuse cache is known to hold a value",

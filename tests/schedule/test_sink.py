@@ -6,6 +6,7 @@ from orias.schedule.deps import build, virtual_reads, virtual_writes
 from orias.schedule.list import schedule_virtual
 from orias.schedule.plans import block_pressure
 from orias.schedule.sink import Piece, eager_order, few_registers, most_live
+from orias.schedule.word_counts import WordCounting
 from orias.timing.latency import latency
 
 
@@ -33,7 +34,7 @@ def piece_of(text: str, live_after: int = 0) -> Piece:
     insts = fn.blocks[0].insts[:-1]
     reads = [sorted(set(virtual_reads(i))) for i in insts]
     graph = build(insts, [], fn, latency(fn.target.latency_class), True)
-    return Piece(fn, graph, reads, [virtual_writes(i) for i in insts], live_after)
+    return Piece(fn, graph, reads, [virtual_writes(i) for i in insts], live_after, WordCounting(fn))
 
 
 def sums(count: int, kind: str) -> str:

@@ -91,7 +91,8 @@ def _find(ctx: "Ctx", units: Opnd, pair: str) -> Opnd:
     wanted = uniform(ctx, units)
     ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(_PENDING_COPIES)])
     up, u = ctx.fn.new_vreg(K_UP), ctx.fn.new_vreg(K_UR)
-    ctx.b.emit(f"UTCATOMSWS{pair}.FIND_AND_SET.ALIGN", [u, up], [wanted])
+    # Other warps give units back: no thread of this one is waited for.
+    ctx.fn.retries.add(ctx.b.emit(f"UTCATOMSWS{pair}.FIND_AND_SET.ALIGN", [u, up], [wanted]).uid)
     p = ctx.fn.new_vreg(K_P)
     ctx.b.emit("copy", [p], [up])
     ctx.set(found, ctx.b.copy(u))
@@ -119,7 +120,7 @@ def _await_turn(ctx: "Ctx", base: Opnd) -> None:
     ctx.jump(loop)
     ctx.start(loop, sealed=False)
     p = ctx.fn.new_vreg(K_P)
-    ctx.b.emit("SYNCS.PHASECHK.TRANS64.TRYWAIT", [p], [*_at(base, _BARRIER), phase])
+    ctx.fn.retries.add(ctx.b.emit("SYNCS.PHASECHK.TRANS64.TRYWAIT", [p], [*_at(base, _BARRIER), phase]).uid)
     ctx.branch(p, done, loop)
     ctx.seal(loop)
     ctx.start(done)

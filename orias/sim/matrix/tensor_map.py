@@ -93,6 +93,7 @@ def tensormap(
     corners: tuple[Sequence[int], Sequence[int]] | None = None,
     channels: int = 0,
     pixels: int = 0,
+    interleave: int = 0,
 ) -> bytes:
     """Encodes a tensor map for a launch in the simulator; the module's description has layout and limits.
 
@@ -100,7 +101,7 @@ def tensormap(
     dimensions 1 and up (one fewer than dims); ``box``: elements of a tile in each dimension; ``steps``: traversal
     strides (default 1); ``fill_nan``: elements outside the tensor read as NaN instead of zero.  With ``corners``
     (lower, upper: one number per dimension except the first and the last), ``channels`` and ``pixels`` the result is an
-    im2col map.  Raises ValueError for values that a map cannot hold.
+    im2col map.  ``interleave``: 1 and 2 for slices of 16 and 32 bytes of channels; copies with such maps are refused.  Raises ValueError for values that a map cannot hold.
     """
     rank = len(dims)
     if not 1 <= rank <= 5 or len(strides) != rank - 1 or any(s % 16 or not 0 <= s < 1 << 40 for s in strides):
@@ -110,7 +111,14 @@ def tensormap(
     number = ELEMENT_TYPES.index(type_) if type_ in ELEMENT_TYPES else _CODES + list(NARROW).index(type_)
     rounds = type_.startswith("tf32")
     code = ELEMENT_TYPES.index(type_[1:]) if rounds else number
-    flags = (rank - 1) << 4 | code << 7 | SWIZZLES.index(swizzle) << 13 | fill_nan << 15 | rounds << _ROUND
+    flags = (
+        (rank - 1) << 4
+        | code << 7
+        | interleave << 11
+        | SWIZZLES.index(swizzle) << 13
+        | fill_nan << 15
+        | rounds << _ROUND
+    )
     high = 0
     for d, s in enumerate(strides):
         raw[12 + 4 * d : 16 + 4 * d] = (s >> 4 & 0xFFFFFFFF).to_bytes(4, "little")
