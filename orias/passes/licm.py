@@ -134,9 +134,9 @@ def _need(fn: Func, b: Block, live: int) -> int:
 
 
 def _room(fn: Func, most: int) -> int:
-    """Values that may leave a loop that needs so many words of registers before it needs those of a lower occupancy."""
+    """Values that may leave a loop that needs so many words of registers before it needs those of a lower occupancy or spills."""
     need = most + fn.knobs.hoist_working_registers
-    step = next((s for s in STEPS if s >= need), need)
+    step = min(next((s for s in STEPS if s >= need), need), fn.max_regs)
     return min(fn.knobs.hoist_budget, step - need)
 
 
