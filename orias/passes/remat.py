@@ -27,6 +27,8 @@ from orias.isa.operand import (
     K_R,
     K_WORD,
     PT,
+    RZ,
+    URZ,
     Opnd,
     has_lane,
     in_file,
@@ -36,6 +38,7 @@ from orias.isa.operand import (
     with_reg,
     word_text,
 )
+from orias.isa.roles import CONSTANT_WORDS
 from orias.ori.decisions import MOVED, REMATERIALISED, Decision
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
@@ -89,13 +92,18 @@ def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
     What lives through a call is kept out of the callee's registers, but for constants: the allocator reads them again
     after it (``regalloc.spill.across_calls``).
     """
-    constants = 0
-    if fn.calls:
-        for inst in fn.insts():
-            if inst.op is OP_COPY and _is_free(inst):
-                constants |= reg_bit(inst.dst[0])
+    constants = constant_values(fn) if fn.calls else 0
     words = lv.words(fn, K_R)
     return {b.id: _most_words(fn, b, lv, constants, words) for b in fn.blocks}
+
+
+def constant_values(fn: Func) -> int:
+    """The registers, as bits, that hold constants of the code or of constant banks."""
+    constants = 0
+    for inst in fn.insts():
+        if (inst.op is OP_COPY and _is_free(inst)) or (inst.op in CONSTANT_WORDS and inst.src[1] in (RZ, URZ)):
+            constants |= reg_bit(inst.dst[0])
+    return constants
 
 
 def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCounts) -> int:

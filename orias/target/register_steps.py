@@ -49,6 +49,11 @@ def free_words(limit: int) -> int:
     return min(FREE_WORDS, live_words(limit))
 
 
+def registers_that_hold(words: int) -> int:
+    """The register count that so many live words, beside the stack pointer, need if alignment wastes none."""
+    return words + SYSTEM_REGISTERS + 1
+
+
 def live_words(limit: int) -> int:
     """Live words, beside the stack pointer, that a limit of registers holds if alignment wastes none."""
     return limit - SYSTEM_REGISTERS - 1
