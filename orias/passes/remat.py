@@ -68,10 +68,12 @@ def relieve_peaks(fn: Func) -> bool:
             break
         peak = max(left, key=lambda b: needs[b.id])
         done.add(peak.id)
-        if _Peak(fn, peak, lv, needs[peak.id] - live_words(fn.max_regs)).run():
+        lacking = needs[peak.id] - live_words(fn.max_regs)
+        if _Peak(fn, peak, lv, lacking).run():
             changed = True
-            # What moved for this block may let more move for the others.
-            done = {peak.id}
+            if lacking > 0:
+                # What moved for this block may let more move for the others, which would spill.
+                done = {peak.id}
             lv = liveness(fn)
             needs = words_needed(fn, lv)
     return changed
