@@ -56,14 +56,14 @@ def _gather(fn: Func, chain: list[Follower], needs: dict[int, int]) -> bool:
             if keeps_loads(fn, inst):
                 break
             insts.append(inst)
-    passed = [b.id for f in chain[1:] for b in (*f.between, f.block)]
-    room = live_words(fn.max_regs) - max(needs[b] for b in passed) if needs else None
+    passed = [x.id for f in chain[1:] for x in (*f.between, f.block)]
+    room = live_words(fn.max_regs) - max(needs[ident] for ident in passed) if needs else None
     moves = _loads(fn, insts, late, fn.knobs.load_ahead_limit, True, room)
     if moves:
         if needs:
             words = sum(_words(fn, i) for i in moves.values() if i.op.loads())
-            for b in passed:
-                needs[b] += words
+            for ident in passed:
+                needs[ident] += words
         _move(first, blocks, moves)
     return bool(moves)
 

@@ -61,9 +61,7 @@ def relieve_peaks(fn: Func) -> bool:
     free = free_words(fn.max_regs)
     for _ in range(fn.knobs.remat_peaks):
         top = max(needs.values())
-        left = [
-            b for b in fn.blocks if b.id not in done and needs[b.id] > max(free, top - fn.knobs.remat_peak_slack)
-        ]
+        left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(free, top - fn.knobs.remat_peak_slack)]
         if not left:
             break
         peak = max(left, key=lambda b: needs[b.id])

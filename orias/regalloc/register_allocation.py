@@ -209,14 +209,19 @@ def _victims(
         # One register at a time takes tens of rounds where hundreds of values fail.
         knobs = rg.fn.knobs
         step = min(max(1, len(failed) // knobs.reg_alloc_spill_step_failures), knobs.reg_alloc_spill_step_most)
+        everywhere = {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}
         tries = penalty.get(_TRIES, 0)
         penalty[_TRIES] = tries + 1
-        for p in _tight(failed, pressure.excess, tries):
-            inst = rg.insts[p]
-            if inst is not None:
-                penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, 1 - pressure.excess[p])
-        pressure = Pressure(classes, file, _spread(rg, penalty))
-        victims = choose_victims(pressure, pool)
+        # A value that is read just after the fullest point needs a register there even if it is spilled.
+        for points in (_tight(failed, pressure.excess, tries), everywhere):
+            for p in points:
+                inst = rg.insts[p]
+                if inst is not None:
+                    penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, 1 - pressure.excess[p])
+            pressure = Pressure(classes, file, _spread(rg, penalty))
+            victims = choose_victims(pressure, pool)
+            if victims:
+                break
     return victims, room_left(pressure, victims, pool) if file == K_R and victims else []
 
 
