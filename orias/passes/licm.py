@@ -6,7 +6,7 @@ Computations of one value in different arms of a loop, of which neither dominate
 from typing import Final, final
 
 from orias.analysis.cfg import Loop, LoopForest, dominators, find_loops
-from orias.analysis.liveness import liveness
+from orias.analysis.liveness import Liveness, WordCounts, liveness
 from orias.isa.op import (
     F_CALL,
     F_CONVERGENT,
@@ -18,13 +18,14 @@ from orias.isa.op import (
     F_TERM,
     F_WRITE,
 )
-from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_imm, is_physical, is_reg, is_vreg, vreg
+from orias.isa.operand import K_P, K_R, PT, in_file, is_const, is_imm, is_physical, is_reg, is_vreg, vreg
 from orias.ori.decisions import HOISTED, NOT_HOISTED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.access_size import may_fault
 from orias.passes.gvn import Key, key_of, rename, take
+from orias.passes.remat import constant_values
 from orias.passes.simplify import portable
-from orias.target.register_steps import STEPS
+from orias.target.register_steps import STEPS, registers_that_hold
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED | F_READ | F_SPECIAL
 
@@ -80,7 +81,7 @@ class _Body:
         self.searched: bool = False
         """All that is invariant has left."""
         self.need: int = 0
-        """The words of R registers that are needed somewhere in it, before anything moves."""
+        """The R registers that are needed somewhere in it, before anything moves."""
 
     def size(self) -> int:
         """The instructions of the loop."""
@@ -103,40 +104,33 @@ def _bodies(fn: Func, forest: LoopForest) -> dict[Loop, _Body]:
     """Each loop's own blocks, without those of inner loops."""
     places = {b.id: 2 * k + 1 for k, b in enumerate(fn.blocks)}
     bodies = {loop: _Body(places[loop.header.id]) for loop in forest.loops}
-    live = _live_words(fn)
+    lv = liveness(fn)
+    words = lv.words(fn, K_R)
+    constants = constant_values(fn) if fn.calls else 0
     for b in fn.blocks:
         loop = forest.innermost[b.id]
         if loop is not None:
             body = bodies[loop]
             body.blocks.append((places[b.id], b))
-            body.need = max(body.need, _need(fn, b, live[b.id]))
+            body.need = max(body.need, _need(fn, b, lv, words, constants))
     return bodies
 
 
-def _live_words(fn: Func) -> list[int]:
-    """Words of R registers live into each block, by block id."""
-    lv = liveness(fn)
-    masks: dict[int, int] = {}
-    for v in range(FIRST_VIRTUAL, len(fn.vkind)):
-        if fn.vkind[v] == K_R:
-            masks[fn.vwidth[v]] = masks.get(fn.vwidth[v], 0) | 1 << v
-    return [sum(w * (live & m).bit_count() for w, m in masks.items()) for live in lv.live_in]
-
-
-def _need(fn: Func, b: Block, live: int) -> int:
-    """Words of R registers that a block needs of which so many are live into it."""
-    need = live
+def _need(fn: Func, b: Block, lv: Liveness, words: WordCounts, constants: int) -> int:
+    """Registers that a block needs for what lives into it; `constants`: the values that calls do not keep."""
+    need = words.count(lv.live_in[b.id]) + fn.knobs.hoist_working_registers
     for inst in b.insts:
         if inst.op.flags & F_CALL and inst.uid in fn.calls:
             # What lives through the call is kept out of the callee's registers.
-            need = max(need, live + fn.calls[inst.uid].clobber_r.bit_count())
+            lost = fn.calls[inst.uid].clobber_r.bit_count()
+            kept = lv.live_in[b.id] & lv.live_out[b.id] & ~constants
+            need = max(need, registers_that_hold(words.count(kept) + lost))
     return need
 
 
-def _room(fn: Func, most: int) -> int:
-    """Values that may leave a loop that needs so many words of registers before it needs those of a lower occupancy."""
-    need = most + fn.knobs.hoist_working_registers
-    step = next((s for s in STEPS if s >= need), need)
+def _room(fn: Func, need: int) -> int:
+    """Values that may leave a loop that needs so many registers before it needs those of a lower occupancy or spills."""
+    step = min(next((s for s in STEPS if s >= need), need), fn.max_regs)
     return min(fn.knobs.hoist_budget, step - need)
 
 

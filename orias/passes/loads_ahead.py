@@ -6,12 +6,15 @@ scheduler sees to that; here there are several blocks.
 
 from typing import Final
 
+from orias.analysis.liveness import liveness
 from orias.isa.op import F_CALL, F_CONVERGENT, F_DISTANT, F_FENCE, F_PINNED, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
-from orias.isa.operand import PT, is_physical, is_vreg, vreg
+from orias.isa.operand import K_R, PT, in_file, is_physical, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.access_size import is_load
 from orias.passes.equal_blocks import Follower, chains, keeps_loads
+from orias.passes.remat import words_needed
 from orias.passes.simplify import portable
+from orias.target.register_steps import MOST_REGISTERS, live_words
 
 _CHANGES: Final = F_WRITE | F_FENCE | F_CALL
 _STAYS: Final = _CHANGES | F_CONVERGENT | F_PINNED | F_SIDE | F_SPECIAL | F_TERM
@@ -22,6 +25,8 @@ def load_before_branches(fn: Func) -> bool:
     if len(fn.blocks) < 3 or not any(_is_distant(i) for i in fn.insts()):
         return False
     changed = False
+    # Without a limit the scheduler's choice of an order sees to the registers.
+    needs = words_needed(fn, liveness(fn)) if fn.max_regs < MOST_REGISTERS else {}
     for chain in chains(fn, fn.knobs.load_ahead_distance):
         at = 0
         while at + 1 < len(chain):
@@ -32,13 +37,16 @@ def load_before_branches(fn: Func) -> bool:
                 if passed > fn.knobs.load_ahead_distance:
                     break
                 end += 1
-            changed = _gather(fn, chain[at : end + 1]) or changed
+            changed = _gather(fn, chain[at : end + 1], needs) or changed
             at = end
     return changed
 
 
-def _gather(fn: Func, chain: list[Follower]) -> bool:
-    """Move loads of a part of a chain to the end of its first block; nothing between its first and its last block writes memory."""
+def _gather(fn: Func, chain: list[Follower], needs: dict[int, int]) -> bool:
+    """Move loads of a part of a chain to the end of its first block; nothing between its first and its last block writes memory.
+
+    `needs`: words of R registers that blocks need, if these are limited; what moves is added to those that it lives through.
+    """
     first = chain[0].block
     blocks = [f.block for f in chain[1:]]
     late = {vreg(d) for f in chain[1:] for b in (f.block, *f.between) for i in b.insts for d in i.dst if is_vreg(d)}
@@ -48,8 +56,14 @@ def _gather(fn: Func, chain: list[Follower]) -> bool:
             if keeps_loads(fn, inst):
                 break
             insts.append(inst)
-    moves = _loads(insts, late, fn.knobs.load_ahead_limit, True)
+    passed = [x.id for f in chain[1:] for x in (*f.between, f.block)]
+    room = live_words(fn.max_regs) - max(needs[ident] for ident in passed) if needs else None
+    moves = _loads(fn, insts, late, fn.knobs.load_ahead_limit, True, room)
     if moves:
+        if needs:
+            words = sum(_words(fn, i) for i in moves.values() if i.op.loads())
+            for ident in passed:
+                needs[ident] += words
         _move(first, blocks, moves)
     return bool(moves)
 
@@ -70,15 +84,17 @@ def load_ahead(fn: Func, blocks: list[Block], always: list[Block], most: int) ->
     first = always[0]
     late = {vreg(d) for b in blocks for i in b.insts for d in i.dst if is_vreg(d)}
     late.difference_update(vreg(d) for i in first.insts for d in i.dst if is_vreg(d))
-    moves = _loads([i for b in always[1:] for i in b.insts], late, most, False)
+    moves = _loads(fn, [i for b in always[1:] for i in b.insts], late, most, False)
     if moves:
         _move(first, always[1:], moves)
 
 
-def _loads(insts: list[Inst], late: set[int], most: int, distant: bool) -> dict[int, Inst]:
+def _loads(
+    fn: Func, insts: list[Inst], late: set[int], most: int, distant: bool, room: int | None = None
+) -> dict[int, Inst]:
     """The first loads that may move, at most `most`, and what they need, by number; ``distant``: only of memory that may be far.
 
-    `late`: the registers that have no value yet in the block to which they go.
+    `late`: the registers that have no value yet in the block to which they go.  `room`: words that the results of all of them may have.
     """
     moves: dict[int, Inst] = {}
     makers: dict[int, Inst] = {}
@@ -90,9 +106,18 @@ def _loads(insts: list[Inst], late: set[int], most: int, distant: bool) -> dict[
                 late.discard(vreg(d))
                 makers[vreg(d)] = inst
         if most > 0 and is_load(inst) and (not distant or _is_distant(inst)):
+            if room is not None:
+                room -= _words(fn, inst)
+                if room < 0:
+                    break
             most -= 1
             _need(inst, makers, moves)
     return moves
+
+
+def _words(fn: Func, inst: Inst) -> int:
+    """The words of an instruction's results."""
+    return sum(fn.vwidth[vreg(d)] for d in inst.dst if is_vreg(d) and in_file(d, K_R))
 
 
 def _move(first: Block, blocks: list[Block], moves: dict[int, Inst]) -> None:

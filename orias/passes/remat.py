@@ -27,6 +27,8 @@ from orias.isa.operand import (
     K_R,
     K_WORD,
     PT,
+    RZ,
+    URZ,
     Opnd,
     has_lane,
     in_file,
@@ -36,11 +38,12 @@ from orias.isa.operand import (
     with_reg,
     word_text,
 )
+from orias.isa.roles import CONSTANT_WORDS
 from orias.ori.decisions import MOVED, REMATERIALISED, Decision
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 from orias.target.fixed_registers import FIXED_SPECIALS
-from orias.target.register_steps import FREE_WORDS
+from orias.target.register_steps import free_words, live_words
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED
 
@@ -55,28 +58,32 @@ def relieve_peaks(fn: Func) -> bool:
         return False
     lv = liveness(fn)
     needs = words_needed(fn, lv)
+    free = free_words(fn.max_regs)
     for _ in range(fn.knobs.remat_peaks):
         top = max(needs.values())
-        left = [
-            b for b in fn.blocks if b.id not in done and needs[b.id] > max(FREE_WORDS, top - fn.knobs.remat_peak_slack)
-        ]
+        left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(free, top - fn.knobs.remat_peak_slack)]
         if not left:
             break
         peak = max(left, key=lambda b: needs[b.id])
         done.add(peak.id)
-        if _Peak(fn, peak, lv).run():
+        lacking = needs[peak.id] - live_words(fn.max_regs)
+        if _Peak(fn, peak, lv, lacking).run():
             changed = True
+            if lacking > 0:
+                # What moved for this block may let more move for the others, which would spill.
+                done = {peak.id}
             lv = liveness(fn)
             needs = words_needed(fn, lv)
     return changed
 
 
 def needs_many_registers(fn: Func) -> bool:
-    """True for a function of several blocks that holds more registers somewhere than the lowest step of occupancy allows."""
+    """True for a function of several blocks that holds more registers somewhere than the lowest step of occupancy or its limit allows."""
     if len(fn.blocks) < 2:
         return False
     lv = liveness(fn)
-    return any(n > FREE_WORDS for n in words_needed(fn, lv).values())
+    free = free_words(fn.max_regs)
+    return any(n > free for n in words_needed(fn, lv).values())
 
 
 def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
@@ -85,13 +92,18 @@ def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
     What lives through a call is kept out of the callee's registers, but for constants: the allocator reads them again
     after it (``regalloc.spill.across_calls``).
     """
-    constants = 0
-    if fn.calls:
-        for inst in fn.insts():
-            if inst.op is OP_COPY and _is_free(inst):
-                constants |= reg_bit(inst.dst[0])
+    constants = constant_values(fn) if fn.calls else 0
     words = lv.words(fn, K_R)
     return {b.id: _most_words(fn, b, lv, constants, words) for b in fn.blocks}
+
+
+def constant_values(fn: Func) -> int:
+    """The registers, as bits, that hold constants of the code or of constant banks."""
+    constants = 0
+    for inst in fn.insts():
+        if (inst.op is OP_COPY and _is_free(inst)) or (inst.op in CONSTANT_WORDS and inst.src[1] in (RZ, URZ)):
+            constants |= reg_bit(inst.dst[0])
+    return constants
 
 
 def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCounts) -> int:
@@ -127,6 +139,7 @@ class _Peak:
         "front",
         "home",
         "index",
+        "lacking",
         "lv",
         "moved",
         "order",
@@ -136,7 +149,9 @@ class _Peak:
         "users",
     )
 
-    def __init__(self, fn: Func, peak: Block, lv: Liveness) -> None:
+    def __init__(self, fn: Func, peak: Block, lv: Liveness, lacking: int) -> None:
+        self.lacking: int = lacking
+        """Words that the block needs beyond the limit of registers, which would be spilled."""
         self.fn: Final[Func] = fn
         self.peak: Final[Block] = peak
         self.lv: Final[Liveness] = lv
@@ -190,7 +205,9 @@ class _Peak:
         idle_mask = sum(1 << v for v in idle)
         for v in idle:
             if not _is_free(self.defs[v]) and self.defs[v].uid not in self.moved:
-                self._compute_again(v, idle_mask)
+                if not self._compute_again(v, idle_mask) and self.lacking > 0:
+                    # It stays, so that others may be computed from it.
+                    idle_mask &= ~(1 << v)
         for b in self.order:
             if self.moved and any(i.uid in self.moved for i in b.insts):
                 b.insts = [i for i in b.insts if i.uid not in self.moved]
@@ -313,9 +330,10 @@ class _Peak:
                     if self.home[s] is not target:
                         self._rename(d, target, s, self._clone(s, target))
 
-    def _compute_again(self, v: int, idle: int) -> None:
+    def _compute_again(self, v: int, idle: int) -> bool:
         """Compute a value a second time, from values that live through the block anyway or have no sources, so that it need not live through it."""
         sites: list[tuple[Inst, Block, Block]] = []
+        again = False
         for inst, b in self.users.get(v, ()):
             x = self._place(b)
             if x is not None:
@@ -323,21 +341,27 @@ class _Peak:
                     # Computed in every iteration of the loop, before the peak.
                     continue
                 if self._common_loop(x) is not None and x.depth >= self.peak.depth:
-                    return
+                    if self.lacking <= 0:
+                        return False
+                    # A spill would cost a load there.
+                    again = True
                 sites.append((inst, b, x))
             elif self.index[b.id] > self.index[self.peak.id]:
-                return
+                return False
         places = {x.id: x for _, _, x in sites}
         if not places or len(places) > self.fn.knobs.remat_places:
-            return
+            return False
         chains = [(x, self._chain(v, idle, x)) for x in places.values()]
         if not all(chain for _, chain in chains):
-            return
+            return False
         for x, chain in chains:
             for s in chain:
                 self._clone_into(s, x)
         for inst, b, x in sites:
             self._rename(inst, b, v, self._clone(v, x))
+        if again:
+            self.lacking -= self.fn.vwidth[v]
+        return True
 
     def _chain(self, v: int, idle: int, x: Block) -> list[int]:
         """The values to compute at the head of a block for a given one, sources first; empty if there are too many, or another would live longer for it."""

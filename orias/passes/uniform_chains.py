@@ -59,7 +59,7 @@ from orias.passes.remat import words_needed
 from orias.passes.uniform_operands import base_sums, fold_bases, take_uniform
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
-from orias.target.register_steps import FREE_WORDS, registers_for, registers_of
+from orias.target.register_steps import free_words, registers_for, registers_of
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE
 
@@ -84,9 +84,10 @@ def compute_uniformly(fn: Func) -> bool:
     lv = liveness(fn)
     needs = words_needed(fn, lv)
     top = max(needs.values())
-    if top <= FREE_WORDS:
+    free = free_words(fn.max_regs)
+    if top <= free:
         return _Chains(fn, lv, set(), needs).run()
-    hot = {b for b, n in needs.items() if n >= max(FREE_WORDS, top - fn.knobs.urf_peak_slack)}
+    hot = {b for b, n in needs.items() if n >= max(free, top - fn.knobs.urf_peak_slack)}
     return _Chains(fn, lv, hot, needs).run()
 
 

@@ -167,17 +167,33 @@ class _Crowd:
                 out.append(mask)
         return out
 
+    def gain(self, masks: list[int]) -> int:
+        """Words, point by point, that spilling a class with these masks gives to points that still lack them."""
+        if len(masks) == 1:
+            return (masks[0] & self.open).bit_count()
+        # Where a point lacks fewer words than the class has there, the others are no gain.
+        planes, left, total = list(self.planes), self.open, 0
+        for mask in masks:
+            borrow = mask & left
+            if borrow:
+                total += borrow.bit_count()
+                left = _subtract(planes, borrow)
+        return total
+
     def take(self, masks: list[int]) -> None:
         """Account for spilling a class with these masks."""
         for mask in masks:
-            borrow = mask & self.open
-            for k, plane in enumerate(self.planes):
-                self.planes[k] = plane ^ borrow
-                borrow &= ~plane
-            left = 0
-            for plane in self.planes:
-                left |= plane
-            self.open = left
+            self.open = _subtract(self.planes, mask & self.open)
+
+
+def _subtract(planes: list[int], borrow: int) -> int:
+    """Subtracts one at some points (as bits), none of which is zero; returns the points that are not zero after it."""
+    left = 0
+    for k, plane in enumerate(planes):
+        planes[k] = plane ^ borrow
+        borrow &= ~plane
+        left |= planes[k]
+    return left
 
 
 def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
@@ -188,13 +204,13 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
     for x in pool:
         masks = crowd.masks(x)
         if masks:
-            heap.append((x.cost / sum(m.bit_count() for m in masks), serial, x, masks))
+            heap.append((x.cost / crowd.gain(masks), serial, x, masks))
             serial += 1
     heapq.heapify(heap)
     victims: list[Cls] = []
     while heap and crowd.open:
         _, _, x, masks = heapq.heappop(heap)
-        gain = sum((m & crowd.open).bit_count() for m in masks)
+        gain = crowd.gain(masks)
         if not gain:
             continue
         # Gains only shrink: an entry with an old score returns to the heap with its new one unless it is still the

@@ -1,6 +1,6 @@
 """Register allocation of a function: the steps, in order (``docs/regalloc.md``)."""
 
-from typing import final
+from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.analysis.inflight import has_operations
@@ -32,6 +32,10 @@ from orias.target.register_steps import SYSTEM_REGISTERS
 @final
 class OutOfRegisters(Unsupported):
     """The register limit is too low, even with spilling."""
+
+
+_TRIES: Final = -1
+"""Key, among those of penalties, of the number of times that penalties were set."""
 
 
 def allocate_registers(fn: Func, own_sections: bool = False, trace: Trace | None = None) -> dict[int, int]:
@@ -205,13 +209,30 @@ def _victims(
         # One register at a time takes tens of rounds where hundreds of values fail.
         knobs = rg.fn.knobs
         step = min(max(1, len(failed) // knobs.reg_alloc_spill_step_failures), knobs.reg_alloc_spill_step_most)
-        for p in {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}:
-            inst = rg.insts[p]
-            if inst is not None:
-                penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, 1 - pressure.excess[p])
-        pressure = Pressure(classes, file, _spread(rg, penalty))
-        victims = choose_victims(pressure, pool)
+        everywhere = {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}
+        tries = penalty.get(_TRIES, 0)
+        penalty[_TRIES] = tries + 1
+        # A value that is read just after the fullest point needs a register there even if it is spilled.
+        for points in (_tight(failed, pressure.excess, tries), everywhere):
+            for p in points:
+                inst = rg.insts[p]
+                if inst is not None:
+                    penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, 1 - pressure.excess[p])
+            pressure = Pressure(classes, file, _spread(rg, penalty))
+            victims = choose_victims(pressure, pool)
+            if victims:
+                break
     return victims, room_left(pressure, victims, pool) if file == K_R and victims else []
+
+
+def _tight(failed: list[Cls], excess: list[int], tries: int) -> set[int]:
+    """The points where the failed classes most likely found no register: those with few left, more of them with each try."""
+    out: set[int] = set()
+    for c in failed:
+        points = {p for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}
+        least = min(1 - len(c.words), max(excess[p] for p in points)) - (1 << tries) + 1
+        out.update(p for p in points if excess[p] >= least)
+    return out
 
 
 def _spread(rg: Ranges, penalty: dict[int, int]) -> list[int] | None:

@@ -82,10 +82,13 @@ def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> l
     free = _free_words(fn)
     free = free * (15 + register_usage) // 20
     first = Plan(False, step_words(given, free))
-    if first.words <= free:
+    spills = given > most_words(fn.max_regs)
+    if first.words <= free and not spills:
         return [first]
-    # Fewer words than this allow more warps than the order as given.
+    # Fewer words than this allow more warps than the order as given, or need no spills.
     wanted = next((n for n in range(given, -1, -1) if step_words(n, free) < first.words), -1)
+    if spills:
+        wanted = max(wanted, given - 1)
     kept = [list(b.insts) for b in fn.blocks]
     out = [first]
     tight = step_that_holds(given)

@@ -44,6 +44,21 @@ R1 is the stack pointer: so many words need the registers up to the one of this 
 """
 
 
+def free_words(limit: int) -> int:
+    """Live words up to which fewer registers gain nothing where a thread may have so many registers."""
+    return min(FREE_WORDS, live_words(limit))
+
+
+def registers_that_hold(words: int) -> int:
+    """The register count that so many live words, beside the stack pointer, need if alignment wastes none."""
+    return words + SYSTEM_REGISTERS + 1
+
+
+def live_words(limit: int) -> int:
+    """Live words, beside the stack pointer, that a limit of registers holds if alignment wastes none."""
+    return limit - SYSTEM_REGISTERS - 1
+
+
 _UNUSABLE: Final = SYSTEM_REGISTERS + 3
 """Registers of a step that live words do not get: the system's, the stack pointer, and what alignment of vectors wastes."""
 
