@@ -31,6 +31,8 @@ FACTS = {
     "passes/constant_groups.py:_WORD": "bytes of a word",
     "passes/constant_groups.py:_NO_SLOTS": "beyond every byte of a constant bank",
     "passes/uniform_atomics.py:_LAST_LANE": "lanes of the hardware",
+    "regalloc/allocate.py:_HOPELESS": "ends attempts that do not succeed",
+    "regalloc/allocate.py:_IN_VAIN": "ends attempts that do not succeed",
     "regalloc/allocate.py:_THREADS_FIT": "registers of a thread with which blocks of 1,024 threads fit",
     "regalloc/allocate.py:_TEMPORARY": "a part of those, for debugging only",
     "passes/joined_collectives.py:_STOP": "marks an operation of the whole warp",
