@@ -52,6 +52,8 @@ class Assignment:
         """Mask of the allocated registers of each file."""
 
 
+_LARGE: Final = 500
+"""Classes with which a try takes long enough to be spared."""
 _HOPELESS: Final = 6
 """Classes that fail in both of the first two tries from which on more tries have not been seen to succeed (docs/log/speed.md)."""
 _IN_VAIN: Final = 3
@@ -123,8 +125,9 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     """Try other orders for one file, without preferences; if all classes fit, update `result` and return True.
 
     It is tried when there are enough registers at every point but the first order did not find an assignment: the
-    tightest packing first, then the longest classes first, then repeatedly the classes first that failed before.  It ends early
-    where many classes fail in both of the first two tries, and where several tries left no fewer than those before.
+    tightest packing first, then the longest classes first, then repeatedly the classes first that failed before.  In a large
+    function it ends early where many classes fail in both of the first two tries, and where several tries left no fewer than those
+    before.
     """
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
@@ -149,7 +152,7 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
             return True
         in_vain = 0 if len(failed) < fewest else in_vain + 1
         fewest = min(fewest, len(failed))
-        if in_vain >= _IN_VAIN or (k == 1 and fewest > _HOPELESS):
+        if len(todo) >= _LARGE and (in_vain >= _IN_VAIN or (k == 1 and fewest > _HOPELESS)):
             break
     result.failed = rest + failed
     return False

@@ -31,6 +31,7 @@ FACTS = {
     "passes/constant_groups.py:_WORD": "bytes of a word",
     "passes/constant_groups.py:_NO_SLOTS": "beyond every byte of a constant bank",
     "passes/uniform_atomics.py:_LAST_LANE": "lanes of the hardware",
+    "regalloc/allocate.py:_LARGE": "keeps the work in proportion to the code",
     "regalloc/allocate.py:_HOPELESS": "ends attempts that do not succeed",
     "regalloc/allocate.py:_IN_VAIN": "ends attempts that do not succeed",
     "regalloc/allocate.py:_THREADS_FIT": "registers of a thread with which blocks of 1,024 threads fit",
