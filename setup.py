@@ -149,6 +149,7 @@ class BuildWithClient(build_ext):
     """Builds the client too, on Linux, where the server runs."""
 
     def run(self) -> None:
+        """Build the extensions and the client."""
         super().run()
         if sys.platform == "linux" and not self.inplace:
             objects = self.compiler.compile([f"{CLIENT}.c"], self.build_temp, extra_preargs=["-O2"])
