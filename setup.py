@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 PACKAGES = (
     "knobs",
@@ -140,7 +141,22 @@ def extensions() -> list[Extension]:
     return made
 
 
+CLIENT = Path("orias", "cli", "server_client")
+"""The client of ``orias serve`` as a program without Python; its source is beside it."""
+
+
+class BuildWithClient(build_ext):
+    """Builds the client too, on Linux, where the server runs."""
+
+    def run(self) -> None:
+        """Build the extensions and the client."""
+        super().run()
+        if sys.platform == "linux" and not self.inplace:
+            objects = self.compiler.compile([f"{CLIENT}.c"], self.build_temp, extra_preargs=["-O2"])
+            self.compiler.link_executable(objects, CLIENT.name, str(Path(self.build_lib, CLIENT.parent)))
+
+
 if os.environ.get("ORIAS_MYPYC") == "1" and not {"egg_info", "dist_info"}.intersection(sys.argv):
-    setup(ext_modules=extensions())
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildWithClient})
 else:
     setup()

@@ -50,11 +50,37 @@ def _folders(folder: str, prefix: str) -> list[str]:
     return out
 
 
-def stamp() -> tuple[int, int, int]:
-    """Number, bytes and newest change (ns) of the sources and tables of the package: cheaper than `identity`, for a process that stays."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    found = [os.stat(os.path.join(folder, *path.split("/"))) for path in _files(folder, "")]
-    return len(found), sum(s.st_size for s in found), max(s.st_mtime_ns for s in found)
+class Stamp:
+    """Sizes and times of the sources and tables in a folder (the package): cheaper than `identity`, for a process that stays."""
+
+    def __init__(self, root: str = os.path.dirname(os.path.abspath(__file__))) -> None:
+        self._root = root
+        self._folders, self._found = self._look()
+
+    def _look(self) -> "tuple[list[tuple[str, int]], list[tuple[str, int, int]]]":
+        root = self._root
+        folders = [os.path.join(root, *path.split("/")) for path in _folders(root, "")]
+        files = [os.path.join(root, *path.split("/")) for path in _files(root, "")]
+        return (
+            [(path, os.stat(path).st_mtime_ns) for path in folders],
+            [(path, s.st_size, s.st_mtime_ns) for path in files for s in [os.stat(path)]],
+        )
+
+    def holds(self) -> bool:
+        """True if nothing has changed since."""
+        stat = os.stat
+        try:
+            for path, size, time in self._found:
+                found = stat(path)
+                if found.st_mtime_ns != time or found.st_size != size:
+                    return False
+            if all(stat(path).st_mtime_ns == time for path, time in self._folders):
+                return True
+            # A file has come or gone: a source, or what Python writes.
+            self._folders, after = self._look()
+            return after == self._found
+        except OSError:
+            return False
 
 
 @cache

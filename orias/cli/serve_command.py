@@ -17,7 +17,7 @@ import threading
 
 from orias.cli.client import is_private, socket_path
 from orias.cli.toolerror import ToolError
-from orias.identity import identity, stamp
+from orias.identity import Stamp, identity
 
 IDLE = 900.0
 """Seconds without a command after which the server ends."""
@@ -27,7 +27,8 @@ usage: orias serve [--idle SECONDS]
 Compiles for the commands of this user that have ORIAS_SERVER=1 in their environment (docs/server.md)."""
 _LARGEST = 16 << 20
 """Bytes of the arguments and environment of a command."""
-_TINY = ".version 8.0\n.target {0}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"
+_WARM = os.path.join(os.path.dirname(__file__), "warm.ptx")
+"""A kernel of common instructions; what its compile looks up and imports, no command does again."""
 
 
 def serve(path: str, idle: float) -> int:
@@ -38,7 +39,7 @@ def serve(path: str, idle: float) -> int:
         raise ToolError(f"'{folder}' is not a folder that only you can write to")
     if _answers(path):
         raise ToolError(f"a server answers at '{path}' already")
-    seen = stamp()
+    stamp = Stamp()
     _load()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         temporary = f"{path}.{os.getpid()}"
@@ -59,7 +60,7 @@ def serve(path: str, idle: float) -> int:
                 except TimeoutError:
                     return 0
                 with connection:
-                    if stamp() != seen:
+                    if not stamp.holds():
                         return 0
                     _start(connection, listener)
         finally:
@@ -80,11 +81,14 @@ def _answers(path: str) -> bool:
 def _load() -> None:
     """Load what a compile needs, by a compile, and take it out of the reach of the collector."""
     from orias.api import compile_sources
-    from orias.cli import drive  # noqa: F401
+    from orias.cli import drive, source_excerpt  # noqa: F401
     from orias.options import Options
+    from orias.pipeline import estimated_time  # noqa: F401
 
-    for arch in ("sm_80", "sm_90"):
-        compile_sources([("<warm>", _TINY.format(arch))], Options(arch))
+    with open(_WARM, encoding="utf-8") as f:
+        text = f.read()
+    for arch in ("sm_75", "sm_80", "sm_90"):
+        compile_sources([(_WARM, text)], Options(arch))
     identity()
     gc.collect()
     gc.freeze()

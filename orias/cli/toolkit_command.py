@@ -20,6 +20,8 @@ Makes DIR/bin with ptxas, nvdisasm and cuobjdump, which are Orias.  --cuda: link
 OURS: Final = ("ptxas", "nvdisasm", "cuobjdump")
 _LONGEST: Final = 120
 """Characters of an interpreter's path that every system takes after ``#!``."""
+_CLIENT: Final = Path(__file__).with_name("server_client")
+"""The compiled client of `orias serve`, where the package has it: wheels that are compiled, on Linux."""
 
 
 def toolkit_command(arguments: list[str]) -> int:
@@ -39,6 +41,12 @@ def script(python: str, place: str = "") -> str:
     return f"#!{python}\n{path}from orias.__main__ import start\nstart()\n"
 
 
+def first_line(python: str, client: Path) -> str:
+    """What stands after ``#!``: the compiled client, which asks the server or runs Python, or Python itself."""
+    both = f"{client} {python}"
+    return both if len(both) <= _LONGEST and " " not in str(client) and os.access(client, os.X_OK) else python
+
+
 def make_toolkit(folder: Path, cuda: Path | None) -> None:
     """Make the folder; ToolError if it holds a toolkit already, or `cuda` is none."""
     if cuda is not None and not (cuda / "bin").is_dir():
@@ -52,7 +60,7 @@ def make_toolkit(folder: Path, cuda: Path | None) -> None:
     bin_.mkdir(parents=True, exist_ok=True)
     for name in OURS:
         path = bin_ / name
-        path.write_text(script(python), encoding="utf-8")
+        path.write_text(script(first_line(python, _CLIENT)), encoding="utf-8")
         path.chmod(0o755)
     if cuda is None:
         return

@@ -115,6 +115,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("RegTgtExtraSteps", 1, 0, 16, "steps", "ScheduleInstructions", "Lower occupancies whose registers are tried (one more on sm_100 and later)."),
     Knob("SchedManyLoads", 4, 0, 1_024, "loads", "ScheduleInstructions", "Loads of a block from which on these are tried."),
     Knob("SchedTrialMaxInst", 20_000, 0, _M, "instructions", "ScheduleInstructions", "Functions with more instructions take the first plan instead of the fastest of several."),
+    Knob("SchedTrialMost", 4, 1, 1_000, "orders", "ScheduleInstructions", "Orders that are finished at most."),
     Knob("SchedTrialSlack", 20, 0, 10_000, "percent", "ScheduleInstructions", "Estimated time beyond the fastest finished plan from which on a plan with more warps is not finished."),
     Knob("SchedTrialSpillSlack", 32, 1, 10_000, "words", "ScheduleInstructions", "Live words without a register beyond those of the plan with the fewest from which on a plan is not finished."),
     Knob("SchedSharedLoadGain", 5, 0, 100, "percent", "ScheduleInstructions", "Cycles of a piece that must be saved for loads of shared memory to come early where registers are short."),

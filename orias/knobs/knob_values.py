@@ -81,6 +81,7 @@ class Knobs:
         "sched_start_stall",
         "sched_step_overshoot",
         "sched_trial_max_inst",
+        "sched_trial_most",
         "sched_trial_same_warps_slack",
         "sched_trial_slack",
         "sched_trial_spill_slack",
@@ -161,6 +162,7 @@ class Knobs:
     reg_tgt_extra_steps: int
     sched_many_loads: int
     sched_trial_max_inst: int
+    sched_trial_most: int
     sched_trial_slack: int
     sched_trial_spill_slack: int
     sched_shared_load_gain: int

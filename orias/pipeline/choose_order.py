@@ -104,22 +104,30 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
     """Orders a function by the best of some plans; returns the finished copy, None if no plan could be finished.
 
     The plans that spill the least come first, and of these those whose code is estimated to be the fastest; those that are estimated
-    to spill more or to be slower by far than what is finished then are left out.
+    to spill more or to be slower by far than what is finished then are left out, and so are all after the first few
+    (`SchedTrialMost`).
     """
     from orias.pipeline.estimated_time import EstimatedTime, warps_with
 
     tried: list[_Trial] = []
     failed: list[Order] = []
+    finished = 0
     estimated = EstimatedTime(fn)
     todo = list(ways)
-    promised = [estimated.of(orders.order(way).reach.cycles, way.registers) for way in todo]
     lacking = [max(0, way.words - fn.max_regs) for way in todo]
     """For each plan the live words that find no register."""
     # Each of these words is spilled, and bytes that are spilled weigh more than all else (SchedSpillPenalty).
     fewest = min(lacking) + fn.knobs.sched_trial_spill_slack
-    places = sorted(range(len(todo)), key=lambda k: (lacking[k] >= fewest, promised[k]))
+    promised = [
+        estimated.of(orders.order(way).reach.cycles, way.registers) if words < fewest else 0.0
+        for way, words in zip(todo, lacking, strict=True)
+    ]
+    """For each plan its estimated time; 0 for one that spills so much more that it counts only if no other can be finished."""
+    places = sorted(range(len(todo)), key=lambda k: (lacking[k] >= fewest, promised[k], lacking[k]))
     least, warps = float("inf"), 0
     for place in places:
+        if finished >= fn.knobs.sched_trial_most:
+            break
         way = todo[place]
         if lacking[place] >= fewest and tried:
             continue
@@ -138,12 +146,14 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
             except (CompileError, Unsupported):
                 failed.append(order)
                 continue
+            finished += 1
         tried.append(_Trial(place, order, trial))
         time = estimated.of(found.reach.cycles, trial.reg_count) * _penalty(trial)
         if time < least:
             least, warps = time, warps_with(fn, trial.reg_count)
         over = (trial.packed or trial.reg_count) - way.registers
-        if 0 < over <= fn.knobs.sched_step_overshoot and len(todo) < 2 * len(ways):
+        wanted = finished < fn.knobs.sched_trial_most and len(todo) < 2 * len(ways)
+        if wanted and 0 < over <= fn.knobs.sched_step_overshoot:
             # The allocator needs a few registers more than live words, however tightly it packs them: with as many words less the
             # occupancy is as planned.
             less = Plan(way.sink, way.words - over, way.sunk)

@@ -52,6 +52,12 @@ class Assignment:
         """Mask of the allocated registers of each file."""
 
 
+_LARGE: Final = 500
+"""Classes with which a try takes long enough to be spared."""
+_HOPELESS: Final = 6
+"""Classes that fail in both of the first two tries from which on more tries have not been seen to succeed (docs/log/speed.md)."""
+_IN_VAIN: Final = 3
+"""The same: tries without progress."""
 _THREADS_FIT: Final = 64
 """Registers with which blocks of 1,024 threads still fit."""
 _ROOMY: Final = (61, 56)
@@ -119,10 +125,14 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     """Try other orders for one file, without preferences; if all classes fit, update `result` and return True.
 
     It is tried when there are enough registers at every point but the first order did not find an assignment: the
-    tightest packing first, then the longest classes first, then repeatedly the classes first that failed before.
+    tightest packing first, then the longest classes first, then repeatedly the classes first that failed before.  In a large
+    function it ends early where many classes fail in both of the first two tries, and where several tries left no fewer than those
+    before.
     """
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
+    fewest = len(todo) + 1
+    in_vain = 0
     rest = [c for c in result.failed if c.file != file]
     for k in range(classes.rg.fn.knobs.reg_alloc_num_non_spill_trials):
         if k == 0:
@@ -140,6 +150,10 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
         if not failed:
             result.failed = rest
             return True
+        in_vain = 0 if len(failed) < fewest else in_vain + 1
+        fewest = min(fewest, len(failed))
+        if len(todo) >= _LARGE and (in_vain >= _IN_VAIN or (k == 1 and fewest > _HOPELESS)):
+            break
     result.failed = rest + failed
     return False
 

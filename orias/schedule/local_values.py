@@ -187,11 +187,15 @@ class LocalValues:
 
     def exchanged(self, v: Value, register: int) -> list[Value]:
         """The values that change places between the register of `v` and another one if `v` goes there; empty if it cannot."""
+        if v.bound:
+            return []
         out = [v]
         for x in out:
-            if x.bound or len(out) > _MOST_VALUES:
+            if len(out) > _MOST_VALUES:
                 return []
             for y in self.among(register if x.register == v.register else v.register, x):
+                if y.bound:
+                    return []
                 if y not in out:
                     out.append(y)
         return out

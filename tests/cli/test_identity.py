@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orias.cli.main import run
-from orias.identity import identity, identity_of
+from orias.identity import Stamp, identity, identity_of
 from tests.cli.test_drop_in import orias
 
 
@@ -104,3 +104,23 @@ def test_a_release_that_is_none(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setenv("ORIAS_PTXAS_RELEASE", "12.8")
     assert run(["ptxas", "--version"]) == 255
     assert capsys.readouterr().err == "ptxas fatal   : Value '12.8' is not defined for option 'orias-release'\n"
+
+
+def test_a_stamp_holds_until_a_source_changes(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    source = tmp_path / "inner" / "a.py"
+    source.write_text("a = 1\n")
+    stamp = Stamp(str(tmp_path))
+    assert stamp.holds()
+    (tmp_path / "inner" / "__pycache__").mkdir()
+    (tmp_path / "inner" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"x")
+    (tmp_path / "inner" / "a.c").write_text("int a;\n")
+    assert stamp.holds() and stamp.holds()
+    os.utime(source, ns=(0, 1))
+    assert not stamp.holds()
+    stamp = Stamp(str(tmp_path))
+    (tmp_path / "inner" / "b.txt").write_text("b\n")
+    assert not stamp.holds()
+    stamp = Stamp(str(tmp_path))
+    source.unlink()
+    assert not stamp.holds()

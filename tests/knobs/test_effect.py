@@ -73,6 +73,7 @@ NEEDS = {
     "RegTgtExtraSteps": "more live values than the highest occupancy allows, and loads",
     "SchedManyLoads": "the same",
     "SchedTrialMaxInst": "several plans, of which the first is not the fastest",
+    "SchedTrialMost": "more than four orders (tests/schedule/test_trials.py)",
     "SchedTrialSlack": "a plan that is estimated to be slower (tests/schedule/test_trials.py)",
     "SchedTrialSameWarpsSlack": "the same",
     "SchedSharedLoadGain": "loads of shared memory where registers are short (tests/schedule/cases/piece_orders.txt)",

@@ -43,6 +43,14 @@ def test_slow_orders_are_not_finished() -> None:
     assert set(some) < set(most)
 
 
+def test_no_more_than_some_orders_are_finished() -> None:
+    for most in (1, 2):
+        fn = wide_loads()
+        knobs = {"SchedTrialSlack": 10_000, "SchedTrialSameWarpsSlack": 10_000, "SchedTrialMost": most}
+        fn.knobs = from_dict(knobs).values("k", [])
+        assert len(finished(fn)) == most
+
+
 def test_orders_that_spill_far_more_are_not_finished() -> None:
     """As given, 160 words are live at once, of which 64 registers hold a part; loaded and stored one by one, a few."""
     fn = wide_loads()
