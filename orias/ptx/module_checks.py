@@ -76,7 +76,7 @@ def check(
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
     found.extend(launch_warnings(module, target, compile_only))
-    check_debug(module, found)
+    found += check_debug(module)
     _tensor_groups(module, found)
     if not compile_only:
         _shared_data(module, target, found)
@@ -263,10 +263,9 @@ NO_DEBUG: Final = "Debug information not found in presence of .target debug"
 """Of a module that declares debug information."""
 
 
-def check_debug(module: Module, found: list[Diagnostic]) -> None:
-    """Report a module with ``.target debug`` and no debug information."""
-    if module.lacks_debug():
-        found.append(Diagnostic("error", NO_DEBUG))
+def check_debug(module: Module) -> list[Diagnostic]:
+    """The error of a module with ``.target debug`` and no debug information."""
+    return [Diagnostic("error", NO_DEBUG)] if module.lacks_debug() else []
 
 
 def _tensor_groups(module: Module, found: list[Diagnostic]) -> None:
