@@ -153,7 +153,7 @@ def _computed(fn: Func, arrays: dict[int, int]) -> list[_Access]:
             if inst.dst and is_vreg(inst.dst[0]) and vreg(inst.dst[0]) in arrays:
                 if not _keeps_array(inst, through):
                     return []
-            elif len(through) == 1 and inst.src[1] == through[0] and _is_choosable(fn, inst, arrays[vreg(through[0])]):
+            elif len(through) == 1 and _is_choosable(fn, inst, through[0], arrays[vreg(through[0])]):
                 found.append(_Access(inst, b, arrays[vreg(through[0])]))
             else:
                 return []
@@ -170,11 +170,11 @@ def _keeps_array(inst: Inst, through: list[Opnd]) -> bool:
     return sum(o in through for o in inst.src) == 1 and all(o in through for o in old)
 
 
-def _is_choosable(fn: Func, inst: Inst, array: int) -> bool:
-    """True for a load or store of a half or of words that the array holds in whole numbers."""
+def _is_choosable(fn: Func, inst: Inst, address: Opnd, array: int) -> bool:
+    """True for a load or store, at an address, of a half or of words that the array holds in whole numbers."""
     if not (is_load(inst) or is_store(inst)) or inst.op.space != LOCAL or inst.src[0] != K_NONE or inst.src[2] != URZ:
         return False
-    if not is_imm(inst.src[3]):
+    if inst.src[1] != address or not is_imm(inst.src[3]):
         return False
     size, (at, length) = size_of(inst.op), fn.frame_variables[array]
     if size < _HALF or at % size or length < size:
