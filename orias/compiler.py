@@ -214,13 +214,9 @@ class Compiler:
     def _front_end(self, source: tuple[str, str | bytes], inputs: list[int]) -> Module:
         name, text = source
         module = parse(text, name, newest_of(self.options.release), inputs)
-        self.diagnostics.extend(module.warnings)
-        restrict(module, self.options, self.diagnostics)
+        self._report([*module.warnings, *restrict(module, self.options)])
         if "debug" in module.target_options:
-            missing: list[Diagnostic] = []
-            check_debug(module, missing)
-            if missing:
-                raise CompileError([*self.diagnostics, *missing])
+            self._report(check_debug(module))
         if self.options.debug or "debug" in module.target_options:
             self._debug_target()
         if self.options.verbose and self.options.maxrregcount:
@@ -231,20 +227,24 @@ class Compiler:
         found = check(module, self.target, o.compile_only, o.extensible, o.debug)
         if not self.options.uniform_registers:
             found += uniform_needs(module)
-        self.diagnostics.extend(found)
-        if any(d.severity in ("error", "fatal") for d in found):
-            raise CompileError(self.diagnostics)
+        self._report(found)
         if self.options.debug:
             from orias.output.debug_records import missing_sections
 
             self.diagnostics.extend(missing_sections(module))
         if self.options.own_sections and has_equal_symbols(module):
-            raise CompileError([*self.diagnostics, Diagnostic("fatal", "Internal error: symbol already assigned")])
+            self._report([Diagnostic("fatal", "Internal error: symbol already assigned")])
         return module
+
+    def _report(self, found: list[Diagnostic]) -> None:
+        """Add messages; raises CompileError if one of them is an error."""
+        self.diagnostics.extend(found)
+        if any(d.severity in ("error", "fatal") for d in found):
+            raise CompileError(self.diagnostics)
 
     def _debug_target(self) -> None:
         """Apply -g, or ``.target ..., debug``, which has its effect: code is that of -O0."""
         if self.options.level_given and self.options.opt_level:
-            raise CompileError([*self.diagnostics, Diagnostic("fatal", "Optimized debugging not supported")])
+            self._report([Diagnostic("fatal", "Optimized debugging not supported")])
         self.options.debug = True
         self.options.opt_level = 0

@@ -21,7 +21,14 @@ _ALONE = (
     "Pragma 'enable_smem_spilling' is not allowed for",
     "'Compile only(-c)' requires PTX ISA",
 )
-_ALONE_ENDS = ("' not supported", " max)", "used in function_name attribute.", "' requires ABI", "' is recursive")
+_ALONE_ENDS = (
+    "' not supported",
+    "for -g compilation",
+    " max)",
+    "used in function_name attribute.",
+    "' requires ABI",
+    "' is recursive",
+)
 """Beginnings and ends of final messages after which ptxas does not print ABORTED (measured on 13.0.88)."""
 
 

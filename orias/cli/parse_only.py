@@ -24,7 +24,7 @@ def parse_only(sources: list[tuple[str, str | bytes]], arch: str, release: str) 
         why = refusal(module.target, arch)
         if why:
             raise CompileError([*found, Diagnostic("fatal", why)])
-        check_debug(module, found)
+        found += check_debug(module)
     return [*found, *_clashes(sources, modules, arch, release)]
 
 

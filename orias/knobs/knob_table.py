@@ -98,6 +98,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("PredicationLoadInstLimit", 20, 0, 256, "instructions", "OriDoPredication", "The same for an arm that loads from global memory."),
     Knob("PredicationExitInstLimit", 4, 0, 256, "instructions", "OriDoPredication", "The same for an arm that ends the thread, without its EXIT."),
     Knob("LocalWordsLimit", 128, 0, 4_096, "words", "ConvertMemoryToRegisterOrUniform", "Largest frame of local variables that may become registers."),
+    Knob("LocalChoiceLimit", 90, 0, 4_096, "elements", "ConvertMemoryToRegisterOrUniform", "Largest local array, in elements and in words, with computed places that may become registers."),
     Knob("StoredValuesLimit", 256, 0, 100_000, "stores", "GvnCse", "Stores whose values later loads of the thread may take.", True),
     Knob("PredicationRounds", 4, 0, 64, "rounds", "OriDoPredication", "Nested branches that become predicates, from the innermost."),
     Knob("RematPeaks", 3, 0, 64, "blocks", "OriDoRemat", "Blocks of high need of registers that are relieved."),

@@ -21,6 +21,7 @@ class Knobs:
         "load_ahead_distance",
         "load_ahead_limit",
         "logic_readers",
+        "local_choice_limit",
         "local_words_limit",
         "loop_rotation_inst_limit",
         "loop_weight_bits",
@@ -146,6 +147,7 @@ class Knobs:
     predication_load_inst_limit: int
     predication_exit_inst_limit: int
     local_words_limit: int
+    local_choice_limit: int
     stored_values_limit: int
     predication_rounds: int
     remat_peaks: int

@@ -57,6 +57,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.knobs = fn.knobs
     to.parted = fn.parted
     to.frame_fixed, to.frame_align, to.frame_size = fn.frame_fixed, fn.frame_align, fn.frame_size
+    to.frame_variables = fn.frame_variables
     to.max_regs, to.reg_count, to.packed = fn.max_regs, fn.reg_count, fn.packed
     to.most_warps = fn.most_warps
     to.spill_stores, to.spill_loads = fn.spill_stores, fn.spill_loads

@@ -27,6 +27,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(f".frame {fn.frame_fixed} {fn.frame_size}")
         if fn.frame_align != 8:
             lines.append(f".frame_align {fn.frame_align}")
+    if fn.frame_variables:
+        lines.append(".frame_variables" + "".join(f" {at}:{size}" for at, size in fn.frame_variables))
     if fn.max_regs != 255 or fn.reg_count:
         lines.append(f".regs {fn.max_regs} {fn.reg_count}")
     if fn.packed:
@@ -87,6 +89,10 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
         fn.frame_fixed, fn.frame_size = _numbers(rest, 2)
     elif key == ".frame_align":
         (fn.frame_align,) = _numbers(rest, 1)
+    elif key == ".frame_variables":
+        for text in rest:
+            at, _, size = text.partition(":")
+            fn.frame_variables.append((int(at), int(size)))
     elif key == ".regs":
         fn.max_regs, fn.reg_count = _numbers(rest, 2)
     elif key == ".packed":

@@ -343,6 +343,7 @@ class Func:
         "frame_align",
         "frame_fixed",
         "frame_size",
+        "frame_variables",
         "guard_traps",
         "guards_frame",
         "implied",
@@ -444,6 +445,8 @@ class Func:
         """Bytes of the stack frame that lowering lays out (outgoing arguments, local variables), from R1+0 up."""
         self.frame_align: int = 8
         """Alignment of the stack frame in bytes, a power of two of at least 8."""
+        self.frame_variables: list[tuple[int, int]] = []
+        """(offset in bytes, size in bytes) of each variable in the frame; empty if an address outside of its variable is taken."""
         self.frame_size: int = 0
         """Bytes by which the prologue lowers R1 (a multiple of ``frame_align``), after allocation."""
         self.knobs: Knobs = DEFAULTS

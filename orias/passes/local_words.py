@@ -52,6 +52,7 @@ def promote_frame(fn: Func) -> bool:
     ssa.finish(order)
     fn.frame_fixed = 0
     fn.frame_align = 8
+    fn.frame_variables = []
     return True
 
 
@@ -64,21 +65,19 @@ def _is_private(fn: Func) -> bool:
     """True if the frame is small and all of its uses are accesses that `_rewrite` knows."""
     if not is_small(fn):
         return False
-    for inst in fn.insts():
-        if inst.op is _FRAME:
-            return False
-        if inst.op.flags & F_CALL:
-            info = fn.calls.get(inst.uid)
-            if info is None or info.kind != "helper":
-                return False
-        if not any(is_reg(o) and bare(o) == SP for o in (*inst.src, *inst.dst)):
-            continue
-        if not _is_known(fn, inst):
-            return False
-    return True
+    return not any(inst.op is _FRAME or shows_frame(fn, inst) for inst in fn.insts())
 
 
-def _is_known(fn: Func, inst: Inst) -> bool:
+def shows_frame(fn: Func, inst: Inst) -> bool:
+    """True if another function may see the frame through the instruction, or if it uses R1 otherwise than `is_known_access`."""
+    if inst.op.flags & F_CALL:
+        info = fn.calls.get(inst.uid)
+        if info is None or info.kind != "helper":
+            return True
+    return any(is_reg(o) and bare(o) == SP for o in (*inst.src, *inst.dst)) and not is_known_access(fn, inst)
+
+
+def is_known_access(fn: Func, inst: Inst) -> bool:
     """True for a load or store of whole words, or of a part of one, of the frame at a constant offset."""
     load = is_load(inst)
     if not (load or is_store(inst)) or inst.op.space != LOCAL or inst.src[0] != K_NONE or inst.src[1] != SP:

@@ -28,6 +28,7 @@ from orias.isa.operand import (
 )
 from orias.ori.decisions import UNROLLED, Decision
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.passes.addends import addends, is_plain_sum
 from orias.passes.local_words import is_small
 from orias.passes.loop_bodies import Body, copy_iteration, find_bodies, in_register, next_values
 from orias.semantics.integers import constant64_of, evaluate, known
@@ -35,9 +36,6 @@ from orias.semantics.integers import constant64_of, evaluate, known
 _COMPARE: Final = ("LT", "EQ", "LE", "GT", "NE", "GE")
 _FRAME: Final = op("frame")
 _LOCAL: Final = ("LDL", "STL")
-_PLAIN_SUMS: Final = ("IADD3", "iadd64")
-_ADDEND: Final[dict[str, int]] = {"IMAD": 2, "LEA": 1}
-"""Sums with a multiple, and which source is the other addend."""
 _BRA: Final = op("BRA")
 _FOLDS_TO: Final = 8
 """Times the final size that the iterations may have before folding."""
@@ -133,7 +131,7 @@ def _unknown(src: list[Opnd], constants: set[int]) -> list[Opnd]:
 
 def _is_step(inst: Inst, unknown: list[Opnd]) -> bool:
     """True for a sum with a constant: what follows it adds both constants."""
-    if inst.op.name not in _PLAIN_SUMS or len(unknown) > 1:
+    if not is_plain_sum(inst) or len(unknown) > 1:
         return False
     return all(s in unknown or constant64_of(s) is not None for s in inst.src)
 
@@ -149,8 +147,7 @@ def _is_place(inst: Inst, unknown: list[Opnd], frame: set[int]) -> bool:
     """True for an address in the frame plus something known."""
     if len(unknown) != 1 or not is_vreg(unknown[0]) or vreg(unknown[0]) not in frame or inst.guard != PT:
         return False
-    at = _ADDEND.get(inst.op.name)
-    return inst.op.name in _PLAIN_SUMS or (at is not None and unknown[0] == inst.src[at])
+    return unknown[0] in addends(inst)
 
 
 def _is_in_frame(inst: Inst, frame: set[int]) -> bool:

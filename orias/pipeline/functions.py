@@ -23,6 +23,7 @@ from orias.passes.barrier_reset import reset_barriers
 from orias.passes.bit_tests import test_with_logic
 from orias.passes.branches import optimize_branches
 from orias.passes.compare_chains import make_jump_tables
+from orias.passes.computed_places import choose_places
 from orias.passes.constant_groups import group_constants
 from orias.passes.constant_operands import use_constant_operands
 from orias.passes.convergence import insert_sync
@@ -159,6 +160,7 @@ def _local_words(fn: Func, o: Options) -> None:
         narrow_low_words(fn)
         simplify(fn)
         eliminate_dead(fn)
+        choose_places(fn)
         if promote_frame(fn):
             simplify(fn)
 

@@ -17,6 +17,9 @@ _NO_32_BIT_ABI: Final = (
     " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures."
 )
 _NO_32_BIT: Final = " 32-Bit compilation is no longer supported"
+_NO_32_BIT_DEBUG: Final = (
+    " 64 Bit host architecture (--machine) being used must match with .address_size of 32 bits for -g compilation"
+)
 _WHOLE_ADDRESSES: Final = frozenset(
     [
         "ld",
@@ -54,7 +57,9 @@ def check(
             )
         )
     if module.address_size == 32:
-        found.extend(_mismatch(32, target))
+        _unresolved(module, compile_only or extensible, found)
+        if not any(d.severity == "fatal" for d in found):
+            found.extend([Diagnostic("fatal", _NO_32_BIT_DEBUG)] if debug else _mismatch(32, target))
         return found
     _narrow_addresses(module, target, found)
     found.extend(replaced_text_errors(module, target))
@@ -76,7 +81,7 @@ def check(
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
     found.extend(launch_warnings(module, target, compile_only))
-    check_debug(module, found)
+    found += check_debug(module)
     _tensor_groups(module, found)
     if not compile_only:
         _shared_data(module, target, found)
@@ -263,10 +268,9 @@ NO_DEBUG: Final = "Debug information not found in presence of .target debug"
 """Of a module that declares debug information."""
 
 
-def check_debug(module: Module, found: list[Diagnostic]) -> None:
-    """Report a module with ``.target debug`` and no debug information."""
-    if module.lacks_debug():
-        found.append(Diagnostic("error", NO_DEBUG))
+def check_debug(module: Module) -> list[Diagnostic]:
+    """The error of a module with ``.target debug`` and no debug information."""
+    return [Diagnostic("error", NO_DEBUG)] if module.lacks_debug() else []
 
 
 def _tensor_groups(module: Module, found: list[Diagnostic]) -> None:
@@ -339,18 +343,17 @@ def _reached(entry: Function) -> list[Var]:
     return [*variables.values(), *(v for v in declared if id(v) not in variables)]
 
 
-def _variables_resolved(module: Module, found: list[Diagnostic]) -> bool:
-    """Reports variables that are declared but not defined; False after an error."""
+def _unresolved_variables(module: Module, found: list[Diagnostic]) -> None:
+    """Reports variables that are declared but not defined, up to the first error."""
     for var in module.variables:
         unsized = 0 in var.dims[:1]
         if var.linkage != "extern" or (var.space == "shared" and unsized):
             continue
         if unsized:
             found.append(Diagnostic("fatal", f"Unresolved extern variable '{var.name}'"))
-            return False
+            return
         text = f"Unresolved extern variable '{var.name}' in whole program compilation, ignoring extern qualifier"
         found.append(Diagnostic("warning", text))
-    return True
 
 
 def _in_data(variables: Iterable[Var]) -> Iterator[Function]:
@@ -378,23 +381,28 @@ def _addresses_known(module: Module, found: list[Diagnostic]) -> bool:
 
 
 def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
-    """Reports functions and variables that are declared and used but not defined.  ``linked``: those that are extern may be so."""
-    if not linked and not _variables_resolved(module, found):
-        return
+    """Reports a function that is declared and used but not defined, else such variables.  ``linked``: those that are extern may be so."""
+    functions = _unresolved_function(module, linked)
+    found.extend(functions)
+    if not linked and not functions:
+        _unresolved_variables(module, found)
+
+
+def _unresolved_function(module: Module, linked: bool) -> list[Diagnostic]:
+    """The error on the first such function, if there is one."""
     aliased = {alias for alias, _ in module.aliases}
     declared = [f for f in module.functions if f.body is None and f.name not in aliased]
     of_driver = {f.name for f in declared if f.name in driver.CALLABLE or f.name.startswith(driver.PREFIX)}
     missing = {f.name for f in declared if not (linked and f.linkage == "extern")} - of_driver
     if not missing and not of_driver:
-        return
+        return []
     wanted = [target for _, target in module.aliases]
     if not linked:
         wanted.extend([f.name for f in module.functions if f.linkage != "extern"])
     for name in wanted:
         if name in missing:
-            found.append(Diagnostic("fatal", f"Unresolved extern function '{written(name)}'"))
-            return
-    found.extend(_first_use(module, missing, of_driver))
+            return [Diagnostic("fatal", f"Unresolved extern function '{written(name)}'")]
+    return _first_use(module, missing, of_driver)
 
 
 def _first_use(module: Module, missing: set[str], of_driver: set[str]) -> list[Diagnostic]:

@@ -100,26 +100,18 @@ def locate(sources: list[tuple[str, str | bytes]], line: int) -> tuple[str, int]
     return sources[-1][0], line
 
 
-def restrict(module: Module, options: Options, warnings: list[Diagnostic]) -> None:
+def restrict(module: Module, options: Options) -> list[Diagnostic]:
     """Keep the kernels of ``-e``, in that order (where functions have sections of their own, all are kept); add the thread limits of ``-maxntid`` and ``-minnctapersm``; give loads and
     stores of global memory the cache operations of ``-dlcm``, ``-flcm``, ``-dscm`` and ``-fscm``.
 
-    Raises CompileError, after the `warnings` of reading, for a name that is no kernel.
+    Returns what is wrong with the names of ``-e``; the module is not changed then.
     """
     if options.entries:
         by_name: dict[str, Function] = {f.name: f for f in module.functions}
-        for name in options.entries:
-            if name not in by_name:
-                why = refusal(module.target, options.arch)
-                if why:
-                    raise CompileError([*warnings, Diagnostic("fatal", why)])
-                raise CompileError([*warnings, Diagnostic("fatal", f"Unknown function {name}")])
-        for name in options.entries:
-            if not by_name[name].entry and not options.own_sections:
-                raise CompileError([*warnings, Diagnostic("error", f"Entry function '{name}' not found")])
+        wrong = _wrong_entry(module, by_name, options)
+        if wrong is not None:
+            return [wrong]
         if not options.own_sections:
-            if len(set(options.entries)) < len(options.entries):
-                raise CompileError([*warnings, Diagnostic("fatal", "Internal error: symbol already assigned")])
             chosen = [by_name[name] for name in options.entries]
             module.functions = [f for f in module.functions if not f.entry] + chosen
     load = options.force_load_cache or options.def_load_cache
@@ -128,13 +120,29 @@ def restrict(module: Module, options: Options, warnings: list[Diagnostic]) -> No
         caches = {"ld": (load, bool(options.force_load_cache)), "st": (store, bool(options.force_store_cache))}
         _set_caches(module, caches)
     if options.maxrregcount:
-        return
+        return []
     for f in module.functions:
         if f.entry:
             if options.maxntid and (options.override_directives or not {"maxntid", "reqntid"} & f.directives.keys()):
                 f.directives["maxntid"] = tuple(options.maxntid)
             if options.minnctapersm and (options.override_directives or "minnctapersm" not in f.directives):
                 f.directives["minnctapersm"] = (options.minnctapersm,)
+    return []
+
+
+def _wrong_entry(module: Module, by_name: dict[str, Function], options: Options) -> Diagnostic | None:
+    """The first error in the names of ``-e``: ptxas stops there."""
+    for name in options.entries:
+        if name not in by_name:
+            return Diagnostic("fatal", refusal(module.target, options.arch) or f"Unknown function {name}")
+    if options.own_sections:
+        return None
+    for name in options.entries:
+        if not by_name[name].entry:
+            return Diagnostic("error", f"Entry function '{name}' not found")
+    if len(set(options.entries)) < len(options.entries):
+        return Diagnostic("fatal", "Internal error: symbol already assigned")
+    return None
 
 
 def _set_caches(module: Module, caches: dict[str, tuple[str, bool]]) -> None:

@@ -51,6 +51,7 @@ SHOWN = {
 """Knob -> the kernel of knob_kernels in which a value shows, target, register limit, and the value."""
 
 NEEDS = {
+    "LocalChoiceLimit": "a local array at computed places (tests/passes/cases/computed_places.txt)",
     "LocalWordsLimit": "local variables (tests/passes/cases/local_words.txt)",
     "StoredValuesLimit": "more than 256 stores to known places",
     "UnrollUnknownLoads": "a loop of 13 loads (tests/passes/cases/partial_unroll.txt)",

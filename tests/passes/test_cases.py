@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent / "cases"
 CASES = all_cases(FOLDER)
 WITHOUT = {
     "access_size": "sizes and words of accesses, which other passes ask for",
+    "addends": "what sums add unchanged, in the cases of unroll and computed_places, which ask for it",
     "def_use": "an index of definitions and uses",
     "equal_blocks": "chains of blocks, in the cases of loads_ahead and wide_accesses, which ask for them",
     "exclusive_conditions": "what conditions say, which tests/passes/test_exclusive_conditions.py checks",

@@ -59,6 +59,8 @@ def variable_address(ctx: "Ctx", var: Var, addend: int, words: int) -> Opnd:
     if space == "param" and ctx.state.kind == "entry" and var not in ctx.state.frame_offset:
         return _number(param_offset(ctx, var) + addend, words)
     if var in ctx.state.frame_offset:
+        if not 0 <= addend < var.size:
+            ctx.state.leaves_variables = True
         low = ctx.frame(ctx.state.frame_offset[var] + addend)
         return ctx.b.pack(low, imm(0)) if words == 2 else low
     if var in ctx.state.incoming:

@@ -532,7 +532,7 @@ class FuncState:
     """Per-function state of the lowering beside the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "assigned", "blocks", "dead", "first_new", "frame_align", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
+        "assigned", "blocks", "dead", "first_new", "frame_align", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "leaves_variables", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -558,6 +558,8 @@ class FuncState:
         self.incoming: dict[Var, int] = {}
         """Byte offset of a parameter of unknown size among the stack arguments that the caller gives."""
         self.frame_top: int = 0
+        self.leaves_variables: bool = False
+        """An address outside of its variable in the frame is taken."""
         self.frame_align: int = 8
         """Largest alignment of the variables in the frame."""
         self.outgoing: int = 0

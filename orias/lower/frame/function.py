@@ -78,6 +78,8 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
             module.kernel.frame_places[v.name] = state.frame_offset[v]
     fn.frame_fixed = align_up(state.frame_top, 8)
     fn.frame_align = state.frame_align
+    if not state.leaves_variables:
+        fn.frame_variables = [(at, v.size) for v, at in state.frame_offset.items()]
     fn.guards_frame = (
         kind == "func" and module.options.own_sections and _is_guarded(f, module.options.stack_guard, facts.alloca)
     )
