@@ -18,7 +18,6 @@ from orias.isa.isa_table import IsaTable, load
 from orias.isa.op import F_CALL, F_CONVERGENT, F_DISTANT, F_PSEUDO, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
-    FIRST_VREG,
     K_CONST,
     K_IMM,
     K_NONE,
@@ -27,7 +26,6 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
-    KIND_MASK,
     PT,
     RZ,
     UPT,
@@ -644,8 +642,7 @@ class _Chains:
 
 def _is_value(o: Opnd) -> bool:
     """True for a virtual vector register or predicate."""
-    # Operand tests are written out here: every operand of every instruction is asked about.
-    return o >= FIRST_VREG and o & KIND_MASK in (K_R, K_P)
+    return is_vreg(o) and kind_of(o) in (K_R, K_P)
 
 
 def _is_constant(inst: Inst) -> bool:

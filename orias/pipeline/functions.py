@@ -160,7 +160,9 @@ def _local_words(fn: Func, o: Options) -> None:
         narrow_low_words(fn)
         simplify(fn)
         eliminate_dead(fn)
-        choose_places(fn)
+        if not fn.guards_frame:
+            # An access at a computed place is what the guard is for; ptxas keeps it, too.
+            choose_places(fn)
         if promote_frame(fn):
             simplify(fn)
 

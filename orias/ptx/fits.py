@@ -183,23 +183,29 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         if result:
             use.needs_result()
         return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
-    var = op.var
-    if op.key == "s[" and var is not None:
-        if not register_fits(var.type, type_, slot.relaxed):
-            return False
+    fits = _place_fits(slot, op, type_) if op.key == "s[" else _variable_fits(slot, op, type_, result, use)
+    if fits and (result or use.name not in _ADDRESSED):
         use.must_be_register()
-        return True
+    return fits
+
+
+def _place_fits(slot: Slot, op: Operand, type_: str) -> bool:
+    """Whether an element of an array would fit if its name were a register."""
+    return op.var is not None and register_fits(op.var.type, type_, slot.relaxed)
+
+
+def _variable_fits(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    """Whether the address of a variable may stand for a value."""
+    var = op.var
     if slot.fixed and result:
         return False
-    if var is not None and slot.fixed and type_[0] != "b" and not register_fits(var.type, type_, False):
+    if var is None:
+        return True
+    if slot.fixed and type_[0] != "b" and not register_fits(var.type, type_, False):
         return False
-    if var is not None and type_ != "pred" and not slot.fixed and not _class_fits(var.type, type_):
+    if type_ != "pred" and not slot.fixed and not _class_fits(var.type, type_):
         return False
-    if var is not None and var.type in INDIRECT and use.name != "cvta":
-        return False
-    if result or use.name not in _ADDRESSED:
-        use.must_be_register()
-    return True
+    return var.type not in INDIRECT or use.name == "cvta"
 
 
 def _class_fits(declared: str, type_: str) -> bool:

@@ -266,7 +266,7 @@ class Stalls:
 
 def _awaits_itself(row: Row) -> bool:
     """True for an instruction whose stall count of 0 says that it waits for itself.  One that its guard leaves out waits for nothing."""
-    return row.inst.op.flags & F_AWAITS_ITSELF != 0
+    return row.stall == 0 and row.inst.op.flags & F_AWAITS_ITSELF != 0
 
 
 def _same(a: dict[int, list[_Fixed]], b: dict[int, list[_Fixed]]) -> bool:

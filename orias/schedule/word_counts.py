@@ -8,16 +8,7 @@ between others are of no use to the next vector.
 
 from typing import Final, final
 
-from orias.isa.operand import (
-    FIRST_VREG,
-    K_B,
-    K_R,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
-    Opnd,
-    lane_of,
-    lane_range,
-)
+from orias.isa.operand import K_B, K_R, Opnd, is_vreg, kind_of, lane_of, lane_range, vreg
 from orias.ori.ir import Func, Inst
 from orias.schedule.deps import virtual_reads, virtual_writes
 
@@ -50,11 +41,11 @@ class WordCounting:
             return virtual_reads(inst)
         out: list[int] = []
         for o in inst.src:
-            if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+            if is_vreg(o) and kind_of(o) <= K_B:
                 self._add(out, o)
-        if inst.guard >= FIRST_VREG:
-            out.append(inst.guard >> PAYLOAD_SHIFT)
-        if inst.old >= FIRST_VREG and inst.old & KIND_MASK <= K_B:
+        if is_vreg(inst.guard):
+            out.append(vreg(inst.guard))
+        if is_vreg(inst.old) and kind_of(inst.old) <= K_B:
             self._add(out, inst.old)
         return out
 
@@ -64,7 +55,7 @@ class WordCounting:
             return virtual_writes(inst)
         out: list[int] = []
         for d in inst.dst:
-            if d >= FIRST_VREG:
+            if is_vreg(d):
                 self._add(out, d)
         return out
 
@@ -82,7 +73,7 @@ class WordCounting:
 
     def _add(self, out: list[int], o: Opnd) -> None:
         """Add the items of an operand."""
-        register = o >> PAYLOAD_SHIFT
+        register = vreg(o)
         if register not in self.wide:
             out.append(register)
             return

@@ -1,6 +1,7 @@
 """Blocks of a launch on several cores: the same memory of device and host, text and errors as on one."""
 
 import shutil
+import sys
 import threading
 from ctypes import c_size_t, c_uint64, c_void_p
 
@@ -45,6 +46,14 @@ def kernel(body):
     return f"{HEAD}.visible .entry k(.param .u64 out) {{{START}{body}\nDONE: ret; }}".encode()
 
 
+OWN_THREADS = len(sys._current_frames())
+"""Threads of the process that runs the tests, which may have one of pytest-xdist."""
+
+
+def _more_threads():
+    return len(sys._current_frames()) > OWN_THREADS
+
+
 @pytest.fixture
 def forks(monkeypatch):
     """The bounds of the shares that other processes run."""
@@ -56,6 +65,7 @@ def forks(monkeypatch):
             super().__init__(launch, start, stop)
 
     monkeypatch.setattr(parallel_blocks, "_Child", Child)
+    monkeypatch.setattr(parallel_blocks, "_other_threads", _more_threads)
     monkeypatch.setattr(calls_launch, "_PATIENCE", 1e-9)
     # Tests with events have asked for the time of launches, which then run in one process.
     monkeypatch.setattr(Timeline.shared(), "modelled", False)

@@ -77,6 +77,7 @@ NEEDS = {
     "SchedTrialMost": "more than four orders (tests/schedule/test_trials.py)",
     "SchedTrialSlack": "a plan that is estimated to be slower (tests/schedule/test_trials.py)",
     "SchedTrialSameWarpsSlack": "the same",
+    "SchedSplitWords": "results of many words that are read in parts (tests/schedule/test_word_counts.py)",
     "SchedSharedLoadGain": "loads of shared memory where registers are short (tests/schedule/cases/piece_orders.txt)",
     "SchedTrialSpillSlack": "plans that spill much more than others (tests/schedule/test_trials.py)",
     "SchedEstimatedLoopIterations": "plans between which a loop decides",

@@ -115,6 +115,8 @@ def test_a_process_that_ends(cubin: bytes, monkeypatch: pytest.MonkeyPatch) -> N
         real(self, first, last)
 
     monkeypatch.setattr(Launch, "run_blocks", run_blocks)
+    # A worker of pytest-xdist has a thread of its own, beside which nothing is forked.
+    monkeypatch.setattr(parallel_blocks, "_other_threads", lambda: False)
     with pytest.raises(BrokenProcessPool, match="without a result"):
         run(cubin, cores=2)
 

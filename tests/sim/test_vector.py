@@ -5,8 +5,8 @@ import pytest
 
 import orias
 from orias import sim
-from orias.sim.native import library as native
 from orias.sim.native import vector
+from orias.sim.native import vector_library as native
 from orias.sim.native.translate import CODES, RECORD
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the library needs a C compiler")

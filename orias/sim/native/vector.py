@@ -11,8 +11,8 @@ from orias.isa.decode import Decoded
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U64
-from orias.sim.native.library import library
 from orias.sim.native.translate import BANKS, RECORD, record
+from orias.sim.native.vector_library import library
 
 _THIN: Final = 16
 """Sets with fewer than one thread in so many of their range are left to numpy."""
