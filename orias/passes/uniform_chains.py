@@ -227,11 +227,11 @@ class _Chains:
             b.insts = out
 
     def _may_be_lifted(self, inst: Inst) -> bool:
-        """True for what a lane tells the others, near memory holds or arithmetic makes soon; a chain that waits twice is too long."""
+        """True for what a lane tells the others or near memory holds: what begins a chain, while arithmetic stands in the midst of one."""
         o = inst.op
         if o.flags & _NOT_LIFTED or inst.guard != PT or inst.old != K_NONE:
             return False
-        return o.loads() or o.flags & F_CONVERGENT != 0 or not self.lat.barriers(o) & NEEDS_WRITE
+        return o.loads() or o.flags & F_CONVERGENT != 0
 
     def _lifts(self, inst: Inst, b: Block, wanted: int) -> list[Inst]:
         """Copies of those results of an instruction that are wanted in uniform registers."""
