@@ -15,6 +15,12 @@ LAYERED, CUBE = 1, 4
 """Flags of CUDA_ARRAY3D_DESCRIPTOR."""
 FORMATS: Final = {1: "u1", 2: "u2", 3: "u4", 8: "i1", 9: "i2", 10: "i4", 16: "f2", 32: "f4"}
 """Types of CUarray_format."""
+VIEW_FORMATS: Final = {
+    1 + 3 * i + k: (kind, (1, 2, 4)[k])
+    for i, kind in enumerate(("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4"))
+    for k in range(3)
+}
+"""Type and channels by number of CUresourceViewFormat (and cudaResourceViewFormat), without compressed ones."""
 ADDRESS: Final = ("wrap", "clamp", "mirror", "border")
 FILTERS: Final = ("point", "linear")
 

@@ -187,11 +187,34 @@ def _format(place: int) -> tuple[int, int]:
     return format_, channels
 
 
+def viewed(view: int, levels: list[npt.NDArray[Any]], kind: str, channels: int) -> list[npt.NDArray[Any]]:
+    """The levels and layers of a resource that a view shows (CUDA_RESOURCE_VIEW_DESC, cudaResourceViewDesc).
+
+    A view that reads texels as others, or that has other sizes, is not supported.
+    """
+    format_, sizes = get32(view), [get64(view + 8 * i) for i in (1, 2, 3)]
+    first, last, first_layer, last_layer = (get32(view + 32 + 4 * i) for i in range(4))
+    shown = levels[first : last + 1]
+    if not shown or last >= len(levels):
+        raise DriverError("INVALID_VALUE", f"levels {first} to {last} of {len(levels)}")
+    texels = shown[0]
+    if format_ and arrays.VIEW_FORMATS.get(format_) != (texels.dtype.kind + str(texels.dtype.itemsize), channels):
+        raise DriverError("NOT_SUPPORTED", f"a resource view with format {format_} of other texels")
+    layered = kind.startswith("a")
+    axes = texels.shape[: texels.ndim - (channels > 1)]
+    own = list(reversed(axes[layered:] if kind not in ("cube", "acube") else axes[-2:]))
+    if any(given not in (0, have) for given, have in zip(sizes, own, strict=False)):
+        raise DriverError("NOT_SUPPORTED", f"a resource view of {sizes} of {own}")
+    if not layered:
+        return shown
+    if not first_layer <= last_layer < axes[0]:
+        raise DriverError("INVALID_VALUE", f"layers {first_layer} to {last_layer} of {axes[0]}")
+    return [level[first_layer : last_layer + 1] for level in shown]
+
+
 @call("cuTexObjectCreate")
 def create_texture(d: Driver, place: int, resource: int, look: int, view: int) -> None:
     """A texture object."""
-    if view:
-        raise DriverError("NOT_SUPPORTED", "resource views")
     flags = get32(look + 16)
     read = Look(
         [get32(look + 4 * i) for i in range(3)],
@@ -201,7 +224,10 @@ def create_texture(d: Driver, place: int, resource: int, look: int, view: int) -
         bool(flags & _AS_INTEGER),
     )
     given = [ctypes.string_at(resource, _RESOURCE_BYTES), ctypes.string_at(look, _TEXTURE_BYTES)]
-    put64(place, enter(d, arrays.texture(*image_of(d, resource, _format, _SIZES), read), given))
+    levels, kind, channels = image_of(d, resource, _format, _SIZES)
+    if view:
+        levels = viewed(view, levels, kind, channels)
+    put64(place, enter(d, arrays.texture(levels, kind, channels, read), given))
 
 
 @call("cuSurfObjectCreate")

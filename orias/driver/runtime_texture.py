@@ -134,15 +134,13 @@ def copy_line_from(d: Driver, to: int, array: int, x: int, y: int, size: int, ki
 @call("cudaCreateTextureObject", needs="runtime")
 def create_texture(d: Driver, place: int, resource: int, look: int, view: int) -> None:
     """A texture object (cudaTextureDesc)."""
-    if view:
-        raise DriverError("NOT_SUPPORTED", "resource views")
     modes = [get32(look + 4 * i) for i in range(3)]
     read = Look(modes, get32(look + 12), get32(look + 48), bool(get32(look + 40)), not get32(look + 16))
     given = [ctypes.string_at(resource, _RESOURCE_BYTES), ctypes.string_at(look, _TEXTURE_BYTES)]
-    put64(
-        place,
-        calls_texture.enter(d, arrays.texture(*calls_texture.image_of(d, resource, _format, _SIZES), read), given),
-    )
+    levels, kind, channels = calls_texture.image_of(d, resource, _format, _SIZES)
+    if view:
+        levels = calls_texture.viewed(view, levels, kind, channels)
+    put64(place, calls_texture.enter(d, arrays.texture(levels, kind, channels, read), given))
 
 
 @call("cudaCreateSurfaceObject", needs="runtime")

@@ -87,7 +87,9 @@ def test_functions_that_ptxas_guards(name: str, arch: str, tmp_path: Path) -> No
     )
     assert ours[1] == theirs[1]
     # Without a guard, an array that becomes registers has no frame.
-    assert (ours[0] - plain[0] in (0, 8, 16) or not plain[0]) and (ours[0] > plain[0]) == (theirs[0] > unguarded[0]) == bool(ours[1])
+    assert (ours[0] - plain[0] in (0, 8, 16) or not plain[0]) and (ours[0] > plain[0]) == (
+        theirs[0] > unguarded[0]
+    ) == bool(ours[1])
 
 
 @pytest.mark.parametrize("limit", [1, 8, 17, 64, 65])

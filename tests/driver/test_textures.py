@@ -113,6 +113,24 @@ def test_linear_filtering_of_integers_is_refused(context):
     assert context.code("cuTexObjectCreate", byref(t), resource, look, None) == 1
 
 
+def test_resource_views(context):
+    """A view that shows texels as they are is the resource; others are refused."""
+    handle, t = c_void_p(), c_uint64()
+    context("cuArrayCreate_v2", byref(handle), struct.pack("<QQiI", W, H, 32, 1))
+    resource = struct.pack("<iiQ", 0, 0, handle.value).ljust(144, b"\0")
+    look = struct.pack("<iiiiI", 1, 1, 1, 0, 0).ljust(104, b"\0")
+    one_float = 22
+    for expected, view in (
+        (0, (one_float, W, H, 0, 0, 0)),
+        (0, (0, W, H, 0, 0, 0)),
+        (801, (one_float + 1, W // 2, H, 0, 0, 0)),
+        (801, (one_float, W // 2, H, 0, 0, 0)),
+        (1, (one_float, W, H, 0, 0, 1)),
+    ):
+        given = struct.pack("<iiQQQIIII", view[0], 0, *view[1:4], *view[4:], 0, 0).ljust(112, b"\0")
+        assert context.code("cuTexObjectCreate", byref(t), resource, look, given) == expected, view
+
+
 def test_tensor_map(cuda):
     room = ctypes.create_string_buffer(256)
     place = -(-ctypes.addressof(room) // 64) * 64
