@@ -1,6 +1,6 @@
 """Every file of a corpus of real PTX: it compiles, and NVIDIA's tools accept the cubin.
 
-The corpus is a folder of .ptx files named by the environment variable ORIAS_CORPUS, or ``../shared/corpus/ptx`` next to the checkout;
+The corpus is the folder ``ptx`` in the one that the environment variable ORIAS_CORPUS names, or in ``../shared/corpus`` next to the checkout;
 without one these tests are skipped.
 """
 
@@ -15,7 +15,7 @@ import orias
 from tests.nvtools import tool
 from tests.ptx.corpus import targets
 
-ROOT = Path(os.environ.get("ORIAS_CORPUS") or Path(__file__).resolve().parents[2].parent / "shared" / "corpus" / "ptx")
+ROOT = Path(os.environ.get("ORIAS_CORPUS") or Path(__file__).resolve().parents[3] / "shared" / "corpus") / "ptx"
 OUTSIDE = re.compile(
     r"^\s*(?:@!?[%\w]+\s+)?(tex|tld4|txq|suld|sust|sured|suq|istypep|v(?:add|sub|absdiff|min|max|shl|shr|mad|set)[24]?|mma|wmma"
     r"|ldmatrix|stmatrix|movmatrix|cp\.async\.bulk|cp\.reduce|mbarrier|tensormap|tcgen05|multimem|st\.async|red\.async|setmaxnreg"

@@ -164,6 +164,9 @@ def _to_tf32(s: PtxSite) -> Exec:
         odd = (v >> np.uint32(13)) & np.uint32(1)
         up = np.uint32(0x1000) if rnd == "rna" else np.uint32(0xFFF) + odd if rnd == "rn" else np.uint32(0)
         r = np.where(size < infinite, v + up, v) & np.uint32(0xFFFFE000)
+        if rnd == "rna":
+            # NaNs lose their low bits only, and one step with .satfinite: so is the code of ptxas 13.0.88 on sm_80 to sm_100.
+            return np.where(finite & ((r & infinite) == infinite), r - np.uint32(0x2000), r)
         if finite:
             r = np.where((r & magnitude) == infinite, (r & ~magnitude) | np.uint32(0x7F7FE000), r)
         r = np.where(size > infinite, np.uint32(0x7FFFE000), r)
