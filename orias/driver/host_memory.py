@@ -183,6 +183,11 @@ class HostArena(Arena):
         self.changes += 1
         self._last = (0, 0)
 
+    def among_others(self, offset: Arr) -> Arr | None:
+        """As in :class:`Arena`: the program's own memory shares its pages with what else the program holds."""
+        other = (offset < POOL - self.base) | (offset >= POOL + POOL_SIZE - self.base)
+        return other if other.any() else None
+
     def release(self, address: int) -> bool:
         """Ends an allocation and gives its pages back; False if none starts at the address."""
         known = self.ranges.pop(address, None)

@@ -102,6 +102,10 @@ class Arena(_Flat):
         self.log = None
         self.refresh()
 
+    def among_others(self, offset: Arr) -> Arr | None:
+        """Which offsets lie on pages where others than kernels write beside allocations; None: none of them."""
+        return None
+
     def store(self, offset: Arr, size: int, values: list[Arr]) -> None:
         """As :meth:`_Flat.store`, and told to the log."""
         if self.log is not None:

@@ -262,15 +262,23 @@ def _all_before(arena: Arena) -> "Callable[[], Changes]":
 
 def _pages_before(arena: Arena) -> "Callable[[], Changes]":
     """Follows stores from now on; the function gives the changes that they made."""
-    log = arena.log = PagesBefore(arena.data)
+    log = arena.log = PagesBefore(arena)
     return log.changes
 
 
 class PagesBefore:
-    """What pages of a memory held before the first store to them."""
+    """What pages of a memory held before the first store to them.
 
-    def __init__(self, data: Arr) -> None:
+    On pages that are not only for kernels, the stores themselves are kept: what this process changes there beside them, such as
+    the lists of free memory of its heap, must not reach the process that it was forked off.
+    """
+
+    def __init__(self, arena: Arena) -> None:
+        data = arena.data
+        self._arena: Final = arena
         self._pages: Final = data[: len(data) // PAGE * PAGE].reshape(-1, PAGE)
+        self._stores: Final[list[tuple[Arr, int]]] = []
+        """Offsets of stores among others, and bytes of each."""
         self._known: Final[dict[int, Arr]] = {}
         """Which pages are kept, for each group of them by its number."""
         self._kept: Final[list[tuple[Arr, Arr]]] = []
@@ -284,6 +292,9 @@ class PagesBefore:
 
     def note(self, offset: Arr, size: int) -> None:
         """Keeps the pages of these offsets that are not kept."""
+        others = self._arena.among_others(offset)
+        if others is not None:
+            self._stores.append((offset[others], size))
         first, last = int(offset.min()) // PAGE, int(offset.max()) // PAGE
         group, end = first // _GROUP, last // _GROUP
         if group == end and self._group(group)[first % _GROUP : last % _GROUP + 1].all():
@@ -304,7 +315,15 @@ class PagesBefore:
         order = np.argsort(pages)
         pages = pages[order]
         data = self._pages[pages]
-        return Changes(pages, data, np.packbits(before[order] != data))
+        changed = before[order] != data
+        if self._stores:
+            others = self._arena.among_others(pages * PAGE)
+            stored = np.ones_like(changed) if others is None else np.repeat(~others[:, None], PAGE, 1)
+            for offset, size in self._stores:
+                for at in (offset + k for k in range(size)):
+                    stored[np.searchsorted(pages, at // PAGE), at % PAGE] = True
+            changed &= stored
+        return Changes(pages, data, np.packbits(changed))
 
 
 class Changes(NamedTuple):
