@@ -46,14 +46,6 @@ def kernel(body):
     return f"{HEAD}.visible .entry k(.param .u64 out) {{{START}{body}\nDONE: ret; }}".encode()
 
 
-OWN_THREADS = len(sys._current_frames())
-"""Threads of the process that runs the tests, which may have one of pytest-xdist."""
-
-
-def _more_threads():
-    return len(sys._current_frames()) > OWN_THREADS
-
-
 @pytest.fixture
 def forks(monkeypatch):
     """The bounds of the shares that other processes run."""
@@ -65,7 +57,9 @@ def forks(monkeypatch):
             super().__init__(launch, start, stop)
 
     monkeypatch.setattr(parallel_blocks, "_Child", Child)
-    monkeypatch.setattr(parallel_blocks, "_other_threads", _more_threads)
+    # Threads of the process that runs the tests (pytest-xdist has one) do not count.
+    before = len(sys._current_frames())
+    monkeypatch.setattr(parallel_blocks, "_other_threads", lambda: len(sys._current_frames()) > before)
     monkeypatch.setattr(calls_launch, "_PATIENCE", 1e-9)
     # Tests with events have asked for the time of launches, which then run in one process.
     monkeypatch.setattr(Timeline.shared(), "modelled", False)
