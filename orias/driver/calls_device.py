@@ -4,7 +4,7 @@ import ctypes
 
 from orias.driver import library
 from orias.driver.driver_registry import call, get_string, put32, put64, put_string, u
-from orias.driver.driver_state import LEGACY_STREAMS, VERSION, Context, Driver, Stream
+from orias.driver.driver_state import VERSION, Context, Driver
 from orias.driver.results import NAMES, DriverError, text
 
 
@@ -388,8 +388,7 @@ def peer(d: Driver, *values: int) -> None:
 @call("cuStreamGetCtx")
 def stream_context(d: Driver, stream: int, place: int) -> None:
     """The context of a stream."""
-    if stream > LEGACY_STREAMS:
-        d.get(stream, Stream)
+    d.stream(stream)
     put64(place, d.current)
 
 

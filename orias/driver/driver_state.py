@@ -17,8 +17,6 @@ from orias.sim.core.launch import DEFAULT_STACK
 
 _FIRST_HANDLE: Final = 0x51000000
 _HANDLE_STEP: Final = 64
-LEGACY_STREAMS: Final = PER_THREAD_STREAM
-"""Numbers up to this stand for the default streams."""
 VERSION: Final = 13000
 """CUDA version that the driver reports."""
 

@@ -185,7 +185,7 @@ class HostArena(Arena):
 
     def among_others(self, offset: Arr) -> Arr | None:
         """As in :class:`Arena`: the program's own memory shares its pages with what else the program holds."""
-        other = (offset < POOL - self.base) | (offset >= POOL + POOL_SIZE - self.base)
+        other = ~_in_pool(offset + self.base)
         return other if other.any() else None
 
     def release(self, address: int) -> bool:
@@ -287,7 +287,7 @@ class HostArena(Arena):
 
     def _of_host(self, address: Arr, size: int) -> bool:
         """Whether all of these addresses are outside of the device's memory, readable and writable in this process."""
-        if ((address >= POOL) & (address < POOL + POOL_SIZE)).any():
+        if _in_pool(address).any():
             return False
         if _within(address, size, self._host).all():
             return True
@@ -297,6 +297,11 @@ class HostArena(Arena):
         if self._passing is not None:
             self._host.extend(s for s in spans if s not in self._host and _within(address, size, [s]).any())
         return True
+
+
+def _in_pool(address: Arr) -> npt.NDArray[np.bool_]:
+    """:func:`of_pool` for many addresses."""
+    return (address >= POOL) & (address < POOL + POOL_SIZE)
 
 
 def _within(address: Arr, size: int, spans: list[tuple[int, int]]) -> npt.NDArray[np.bool_]:

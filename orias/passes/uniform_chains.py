@@ -148,7 +148,7 @@ class _Chains:
         if self.short:
             self._lift()
         changed = self._move()
-        for b in self.fn.blocks:
+        for b in self.fn.blocks if self.lifted else ():
             if any(i.uid in self.lifted and i.op is OP_COPY for i in b.insts):
                 b.insts = [i for i in b.insts if not self._laid_down(i)]
         return changed

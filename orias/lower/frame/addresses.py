@@ -84,7 +84,11 @@ def element_offset(ctx: "Ctx", o: Operand) -> Opnd:
 def element_address(ctx: "Ctx", o: Operand, words: int) -> Opnd:
     """The address of the element that an operand names by a register, in its own space, as a value of `words` words."""
     assert o.var is not None
-    base = variable_address(ctx, o.var, 0, words)
+    return at_element(ctx, variable_address(ctx, o.var, 0, words), o, words)
+
+
+def at_element(ctx: "Ctx", base: Opnd, o: Operand, words: int) -> Opnd:
+    """The address of the element that an operand names by a register, from that of its variable in `words` words."""
     offset = element_offset(ctx, o)
     if words == 1:
         return ctx.b.r("IADD3", base, offset, RZ)

@@ -27,6 +27,7 @@ from orias.isa.operand import (
 )
 from orias.lower.frame import params
 from orias.lower.frame.addresses import (
+    at_element,
     const_offset,
     const_symbol,
     element_offset,
@@ -139,9 +140,7 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
         if var.space != "global" and space == "":
             base = to_generic(ctx, base, var.space)
     if indexed:
-        count = element_offset(ctx, o)
-        wide = not narrow and space != "shared::cluster"
-        base = ctx.b.r("iadd64", base, ctx.b.pack(count, RZ), width=2) if wide else ctx.b.r("IADD3", base, count, RZ)
+        base = at_element(ctx, base, o, 1 if narrow or space == "shared::cluster" else 2)
     if space == "shared::cluster":
         low = ctx.b.r("IADD3", base, imm(offset), RZ) if offset else base
         return [K_NONE, ctx.b.pack(low, ctx.b.r("S2R", word("SR_SWINHI"))), URZ, imm(0)]

@@ -29,6 +29,8 @@ def unwritten_byte(fill: int) -> int:
     return 0xCD if fill == POISON else fill & 0xFF
 
 
+UNIFORM_ROWS: Final = 80
+"""Uniform registers that a machine has rows for; the others read as zeros."""
 _FULL: Final = np.uint32(0xFFFFFFFF)
 """All lanes."""
 
@@ -388,7 +390,7 @@ class Machine:
         self.predicate_store: Final = np.zeros((8, threads), np.bool_)
         self.predicate_store[7] = True
         self.P: list[Arr] = list(self.predicate_store)
-        self.uniform_store: Final = np.full((80, self.warps), fill, U32)
+        self.uniform_store: Final = np.full((UNIFORM_ROWS, self.warps), fill, U32)
         self.UR: list[Arr] = list(self.uniform_store)
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
         self.uniform_predicate_store: Final = np.zeros((8, self.warps), np.bool_)

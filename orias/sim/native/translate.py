@@ -40,6 +40,7 @@ from orias.isa.operand import (
 )
 from orias.semantics.floats import ROUNDINGS, SCALES
 from orias.sim.core.site import Site
+from orias.sim.core.state import UNIFORM_ROWS
 from orias.sim.sass.exec_flow import branch_target
 from orias.sim.sass.exec_mem import GENERIC, GLOBAL, SCALE, access_size, space_of
 
@@ -66,8 +67,6 @@ _PAIRS: Final = ("MOV64", "IMADW", "DADD", "DMUL", "DFMA", "F2F64", "I2D")
 _NOWHERE: Final = 7
 BANKS: Final = (0, 2, 3, 4)
 """Constant banks that every launch has."""
-_UNIFORMS: Final = 80
-"""Uniform registers that a machine has rows for."""
 _FTZ, _SAT, _WITH_NAN = 1, 2, 4
 _COMPARISONS: Final = {"F": 0, "T": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5, "EQ": 6, "NE": 7}
 _OF_FLOATS: Final = {
@@ -326,14 +325,19 @@ def _mov(r: _Record) -> None:
     r.integer(s.src[0])
 
 
-def _sel(r: _Record) -> None:
-    s = r.s
-    r.only()
-    r.code = "SEL"
-    r.result(s.regs[0])
-    r.integer(s.src[0])
-    r.integer(s.src[1])
-    r.predicate(0, s.src[2])
+def _choice(code: str, take: Callable[[_Record, Opnd], None]) -> Callable[[_Record], None]:
+    """One of two sources by a predicate; `take` reads a source."""
+
+    def translate(r: _Record) -> None:
+        s = r.s
+        r.only()
+        r.code = code
+        r.result(s.regs[0])
+        take(r, s.src[0])
+        take(r, s.src[1])
+        r.predicate(0, s.src[2])
+
+    return translate
 
 
 def _isetp(r: _Record) -> None:
@@ -464,16 +468,6 @@ def _setp(code: str, wide: bool) -> Callable[[_Record], None]:
         r.z = 1 if r.has("FTZ") else 0
 
     return translate
-
-
-def _fsel(r: _Record) -> None:
-    s = r.s
-    r.only()
-    r.code = "FSEL"
-    r.result(s.regs[0])
-    r.real(s.src[0])
-    r.real(s.src[1])
-    r.predicate(0, s.src[2])
 
 
 def _fmnmx(r: _Record) -> None:
@@ -625,10 +619,10 @@ def _bra(r: _Record) -> None:
 
 _TRANSLATE: Final[dict[str, Callable[[_Record], None]]] = {
     "IADD3": _iadd3, "IADD": _iadd3, "VIADD": _iadd3, "IMAD": _imad, "LEA": _lea, "SHF": _shf, "LOP3": _lop3, "PLOP3": _plop3,
-    "MOV": _mov, "SEL": _sel, "ISETP": _isetp, "IMNMX": _imnmx, "VIMNMX": _imnmx, "PRMT": _prmt, "POPC": _popc, "IABS": _iabs, "SHFL": _shfl, "VOTE": _vote,
+    "MOV": _mov, "SEL": _choice("SEL", _Record.integer), "ISETP": _isetp, "IMNMX": _imnmx, "VIMNMX": _imnmx, "PRMT": _prmt, "POPC": _popc, "IABS": _iabs, "SHFL": _shfl, "VOTE": _vote,
     "FADD": _float("FADD", 2), "FMUL": _float("FMUL", 2), "FFMA": _float("FFMA", 3),
     "DADD": _double("DADD", 2), "DMUL": _double("DMUL", 2), "DFMA": _double("DFMA", 3), "FSETP": _setp("FSETP", False),
-    "DSETP": _setp("DSETP", True), "FSEL": _fsel, "FMNMX": _fmnmx, "I2F": _i2f, "I2FP": _i2f, "F2I": _f2i, "F2F": _f2f,
+    "DSETP": _setp("DSETP", True), "FSEL": _choice("FSEL", _Record.real), "FMNMX": _fmnmx, "I2F": _i2f, "I2FP": _i2f, "F2I": _f2i, "F2F": _f2f,
     "MUFU": _mufu, "LDC": _ldc, "CS2R": _cs2r, "NOP": _nop, "BRA": _bra,
     "LD": _load, "LDG": _load, "LDS": _load, "LDL": _load, "ST": _store, "STG": _store, "STS": _store, "STL": _store,
 }  # fmt: skip
@@ -657,7 +651,7 @@ def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | Non
     except (_Unknown, IndexError, StopIteration, KeyError, ValueError):
         return None
     top = max(r.top, r.d + (2 if r.code in _PAIRS else r.words) - 1)
-    if top >= (_UNIFORMS if s.uniform else registers) or r.top_uniform >= _UNIFORMS:
+    if top >= (UNIFORM_ROWS if s.uniform else registers) or r.top_uniform >= UNIFORM_ROWS:
         return None
     r.sources += [(_IMMEDIATE, 0, 0, 0)] * (3 - len(r.sources))
     if len(r.sources) > 3:
