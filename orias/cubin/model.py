@@ -386,14 +386,15 @@ class CallEdge:
 
 @final
 class BankSlot:
-    """An 8-byte slot of constant bank 4 with the address of ``symbol + addend``, at byte ``offset``."""
+    """An 8-byte slot of constant bank 4 with the address of ``symbol + addend``, or a kernel's descriptor, at byte ``offset``."""
 
-    __slots__ = ("addend", "offset", "symbol")
+    __slots__ = ("addend", "descriptor", "offset", "symbol")
 
-    def __init__(self, offset: int, symbol: str, addend: int = 0) -> None:
+    def __init__(self, offset: int, symbol: str, addend: int = 0, descriptor: bool = False) -> None:
         self.offset: int = offset
         self.symbol: str = symbol
         self.addend: int = addend
+        self.descriptor: bool = descriptor
 
 
 @final
@@ -466,11 +467,11 @@ class CubinModule:
         """(function, prototype text) of visible, weak and undefined functions in PTX order (relocatable modules); texts
         come from :func:`orias.cubin.callgraph.prototype_text`."""
         self.address_taken: list[tuple[str, str]] = []
-        """(function, prototype text) of functions whose address is taken (relocatable modules)."""
+        """(function, prototype text) of functions whose address is taken (relocatable modules), and (kernel, "")."""
         self.indirect_calls: list[tuple[str, str]] = []
         """(caller, prototype text) of indirect calls (relocatable modules)."""
         self.address_uses: list[CallEdge] = []
-        """Functions that take the address of others (relocatable modules)."""
+        """Functions that take the address of others (relocatable modules), or the descriptor of a kernel."""
         self.ptx_sm: int = 0
         self.capsules: bool = False
         """The writer adds capsules if the target has them and it can make them for all of the module."""

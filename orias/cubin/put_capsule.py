@@ -28,6 +28,10 @@ from orias.cubin.relocs import (
     R_ABS56_16_34,
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
+    R_FUNC_DESC32_HI_32,
+    R_FUNC_DESC32_LO_32,
+    R_FUNC_DESC_8_0,
+    R_FUNC_DESC_64,
     R_G8_0,
     R_G64,
     R_SAMP_HEADER_INDEX_0,
@@ -65,6 +69,7 @@ _M_FUNCTION: Final = 0x10032
 _M_FUNCTION_LO: Final = 0x1003E
 _M_FUNCTION_HI: Final = 0x1003F
 _M_FRAME_SIZE: Final = 0x1000E
+_M_DESCRIPTOR: Final = 0x1000F
 _DATA_TYPES: Final[dict[int, int]] = {
     R_ABS32_32: M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: M_32,
     R_CONST_FIELD21_38: _M_16,
@@ -72,17 +77,25 @@ _DATA_TYPES: Final[dict[int, int]] = {
 """Relocations against data: type in code, type in Mercury."""
 _CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
 """Relocations against the own function (return addresses)."""
-_FUNCTION_TYPES: Final[dict[int, int]] = {R_UNIFIED32_LO_32: _M_FUNCTION_LO, R_UNIFIED32_HI_32: _M_FUNCTION_HI}
-"""Relocations against addresses of functions."""
+_FUNCTION_TYPES: Final[dict[int, int]] = {
+    R_UNIFIED32_LO_32: _M_FUNCTION_LO, R_UNIFIED32_HI_32: _M_FUNCTION_HI,
+    R_FUNC_DESC32_LO_32: _M_FUNCTION_LO, R_FUNC_DESC32_HI_32: _M_FUNCTION_HI,
+}  # fmt: skip
+"""Relocations against addresses of functions and descriptors of kernels."""
+_EXECUTABLE_TYPES: Final[dict[int, int]] = {R_FUNC_DESC32_LO_32: _M_LO, R_FUNC_DESC32_HI_32: _M_HI}
+"""Those against descriptors in executables, where ptxas 13.0.88 tells them from addresses no more."""
 _M_BYTE: Final = 0x10010
 _M_G_BYTE: Final = 0x10018
 _M_OFFSET_BYTE: Final = 0x1002A
 _M_FUNCTION_BYTE: Final = 0x10034
-"""Byte 0 of an address, a generic address, an offset as above, and a function's address; the following types are the other bytes."""
+_M_DESCRIPTOR_BYTE: Final = 0x10020
+"""Byte 0 of an address, a generic address, an offset as above, a function's address, and a kernel's descriptor; the following
+types are the other bytes."""
 _VALUE_TYPES: Final[dict[int, int]] = {
-    R_64: M_64, R_G64: M_G64, R_UNIFIED: _M_FUNCTION,
+    R_64: M_64, R_G64: M_G64, R_UNIFIED: _M_FUNCTION, R_FUNC_DESC_64: _M_DESCRIPTOR,
     **{first + k: in_mercury + k
-       for first, in_mercury in ((R_8_0, _M_BYTE), (R_G8_0, _M_G_BYTE), (R_UNIFIED8_0, _M_FUNCTION_BYTE))
+       for first, in_mercury in ((R_8_0, _M_BYTE), (R_G8_0, _M_G_BYTE), (R_UNIFIED8_0, _M_FUNCTION_BYTE),
+                                 (R_FUNC_DESC_8_0, _M_DESCRIPTOR_BYTE))
        for k in range(8)},
 }  # fmt: skip
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
@@ -160,7 +173,10 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
             name = f"{_MERC}.rela.nv.constant.optimizer.{code.kernel.name}"
             _rela(s, s.image[code.bank2.name], name, _table_relocs(w, code, m))
     if w.bank4 is not None:
-        slots = [OutReloc(x.offset, M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
+        slots = [
+            OutReloc(x.offset, _M_DESCRIPTOR if x.descriptor else M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend)
+            for x in w.m.bank4
+        ]
         _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
     for plain, space, name in ((w.bank3, "const", "nv.constant.user"), (w.global_init, "global", "nv.global.init")):
         if plain is not None:
@@ -344,9 +360,8 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         ):
             out.append(OutReloc(last + _WIDE_IMMEDIATE, M_64, w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _FUNCTION_TYPES:
-            out.append(
-                OutReloc(last + _IMMEDIATE, _FUNCTION_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend)
-            )
+            types = _FUNCTION_TYPES if w.m.relocatable else _FUNCTION_TYPES | _EXECUTABLE_TYPES
+            out.append(OutReloc(last + _IMMEDIATE, types[r.type], w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _DATA_TYPES and (r.symbol not in names or (w.m.own_sections and r.symbol not in own)):
             out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
         else:

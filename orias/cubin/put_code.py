@@ -287,7 +287,7 @@ def _resolve(w: Work, code: Code) -> None:
         loaded.update(v.name for v in w.m.variables if v.space == "global")
     if w.m.extensible:
         loaded.update(name for name, _, _ in reserved_variables(w))
-        loaded.add(k.name)
+        loaded.update(c.name for c in w.m.kernels)
     kept = {v.name for v in w.m.variables if v.space == "const"} | {v.name for v in k.shared}
     for r in k.relocs:
         if r.symbol in kept and w.m.preserve_relocs:

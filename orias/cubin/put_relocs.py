@@ -5,7 +5,7 @@ from typing import Final
 
 from orias.cubin import elf
 from orias.cubin.put_debug import frames
-from orias.cubin.relocs import R_64, R_CONST_FIELD19_40, R_CONST_FIELD21_38
+from orias.cubin.relocs import R_64, R_CONST_FIELD19_40, R_CONST_FIELD21_38, R_FUNC_DESC_64
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.unified import VARIABLES
 from orias.cubin.work import INTERNAL, NAMES90, Code, Work, slot_symbol
@@ -91,7 +91,10 @@ def all_relocations(w: Work, frame: OutSection) -> None:
         _add(w, lines, entries)
     if w.bank4 is not None:
         w.bank4.data = bytes(max(s.offset + 8 for s in m.bank4))
-        slots = [OutReloc(s.offset, R_64, w.symbol(s.symbol, ".nv.constant4"), s.addend) for s in m.bank4]
+        slots = [
+            OutReloc(s.offset, R_FUNC_DESC_64 if s.descriptor else R_64, w.symbol(s.symbol, ".nv.constant4"), s.addend)
+            for s in m.bank4
+        ]
         _add(w, w.bank4, slots)
     for section, (space, _, _, unified) in zip((w.bank3, w.global_init, w.udt), _INITIAL_VALUES, strict=True):
         if section is None:

@@ -29,6 +29,7 @@ from orias.cubin.model import (
     Variable,
 )
 from orias.cubin.nvinfo import Record
+from orias.cubin.relocs import R_FUNC_DESC_64
 from orias.target.profile import Target, profile_of_sm
 
 _SPACES: Final = {
@@ -322,7 +323,7 @@ class Reader:
                 m.variables.append(v)
         bank4 = self.elf.section(".nv.constant4")
         if bank4 is not None:
-            m.bank4 = [BankSlot(r.offset, r.symbol, r.addend) for r in self._relocs(bank4)]
+            m.bank4 = [BankSlot(r.offset, r.symbol, r.addend, r.type == R_FUNC_DESC_64) for r in self._relocs(bank4)]
         self._merge_weak()
         for s2 in self.elf.sections:
             if s2.name == ".rela.nv.global.init" and not s2.data:

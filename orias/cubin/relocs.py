@@ -16,13 +16,15 @@ R_TEX_HEADER_INDEX: Final = 6
 R_SAMP_HEADER_INDEX: Final = 7
 """A sampler's number, above the texture's in a word (up to sm_89)."""
 R_FUNC_DESC_64: Final = 35
-"""The address of a function in data."""
+"""The descriptor of a kernel, which device code launches it by, in data."""
 R_SURF_HEADER_INDEX: Final = 52
 R_ABS32_32: Final = 55
 R_ABS32_LO_32: Final = 56
 R_ABS32_HI_32: Final = 57
 R_ABS47_34: Final = 58
 R_ABS16_32: Final = 59
+R_FUNC_DESC32_LO_32: Final = 62
+R_FUNC_DESC32_HI_32: Final = 63
 R_CONST_FIELD19_40: Final = 64
 R_BINDLESSOFF14_40: Final = 65
 R_CONST_FIELD21_38: Final = 66
@@ -31,6 +33,8 @@ R_YIELD_CLEAR_PRED4_87: Final = 69
 R_UNUSED_CLEAR64: Final = 73
 R_ABS24_40: Final = 74
 R_ABS55_16_34: Final = 75
+R_FUNC_DESC_8_0: Final = 92
+"""Byte 0 of the descriptor of a kernel; the following types are the other bytes."""
 R_ABS20_44: Final = 100
 R_8_0: Final = 76
 """Byte 0 of an address; the types up to 83 are bytes 1 to 7."""
@@ -73,6 +77,8 @@ TYPES: Final[dict[int, RelocType]] = {
     R_ABS32_HI_32: RelocType("R_CUDA_ABS32_HI_32", 16, ((32, 32, 32),)),
     R_ABS47_34: RelocType("R_CUDA_ABS47_34", 16, ()),
     R_ABS16_32: RelocType("R_CUDA_ABS16_32", 16, ((32, 16, 0),)),
+    R_FUNC_DESC32_LO_32: RelocType("R_CUDA_FUNC_DESC32_LO_32", 16, ((32, 32, 0),)),
+    R_FUNC_DESC32_HI_32: RelocType("R_CUDA_FUNC_DESC32_HI_32", 16, ((32, 32, 32),)),
     R_CONST_FIELD19_40: RelocType("R_CUDA_CONST_FIELD19_40", 16, ((40, 19, 2),)),
     R_BINDLESSOFF14_40: RelocType("R_CUDA_BINDLESSOFF14_40", 16, ((40, 14, 2),)),
     R_CONST_FIELD21_38: RelocType("R_CUDA_CONST_FIELD21_38", 16, ((38, 21, 0),)),
@@ -93,6 +99,7 @@ for _k in range(8):
     _byte = ((0, 8, 8 * _k),)
     TYPES[R_8_0 + _k] = RelocType(f"R_CUDA_8_{8 * _k}", 1, _byte)
     TYPES[R_G8_0 + _k] = RelocType(f"R_CUDA_G8_{8 * _k}", 1, _byte)
+    TYPES[R_FUNC_DESC_8_0 + _k] = RelocType(f"R_CUDA_FUNC_DESC_8_{8 * _k}", 1, _byte)
     TYPES[R_UNIFIED8_0 + _k] = RelocType(f"R_CUDA_UNIFIED_8_{8 * _k}", 1, ())
 
 

@@ -154,7 +154,10 @@ def code_order(m: CubinModule) -> list[KernelCode]:
     if m.debug or (m.relocatable and m.opt_level == 0) or any(k.tools_patch for k in kernels):
         return [k for k in kernels if k.binding != LOCAL] + [k for k in kernels if k.binding == LOCAL]
     if not m.own_sections:
-        return rest[::-1]
+        launched: dict[str, list[str]] = {}
+        for edge in m.address_uses:
+            launched.setdefault(edge.caller, []).append(edge.callee)
+        return _callees_first(rest[::-1], [], launched)
     made = [k for k in local if _is_compilers(k.name)]
     read = [k for k in [*rest, *local] if not _is_compilers(k.name)]
     roots = read[::-1] if m.relocatable else [k for k in read if k.is_entry] + read

@@ -17,6 +17,7 @@ from orias.driver.modules import Function
 from orias.driver.results import DriverError, of_launch
 from orias.driver.timeline import LaunchRecord
 from orias.perf.resident_blocks import occupancy
+from orias.sim.core.device_launches import DeviceLaunch
 from orias.sim.core.sim_errors import ArgumentError, SimError
 
 _STEPS = int(os.environ.get("ORIAS_MAX_STEPS", str(1 << 40)))
@@ -108,11 +109,28 @@ def prepared(
 
 
 def run(d: Driver, launch: Launch) -> None:
-    """Runs a kernel; an error ends the context, unless it is to be kept."""
+    """Runs a kernel, and those that it launches; an error ends the context, unless it is to be kept."""
     f = d.get(launch.kernel, Function)
+    resident = launch.grid[0] * launch.grid[1] * launch.grid[2] if launch.cooperative else 0
+    waiting = [(f, launch, 0)]
+    while waiting:
+        f, launch, depth = waiting.pop()
+        children = _run(d, f, launch, resident, depth)
+        if children is None:
+            return
+        resident = 0
+        # The grids that one launches are done before what comes after it.
+        waiting += [
+            (Function(f.module, f.module_handle, c.kernel), Launch(0, c.grid, c.block, c.shared, c.arguments), depth + 1)
+            for c in reversed(children)
+        ]
+
+
+def _run(d: Driver, f: Function, launch: Launch, resident: int, depth: int) -> list[DeviceLaunch] | None:
+    """Runs one grid; returns what it launches, None after an error.  `depth`: launches by kernels that led to it."""
     context, g = d.context, launch.grid
-    resident = g[0] * g[1] * g[2] if launch.cooperative else 0
     image, name, b = f.image, f.name, launch.block
+    children: list[DeviceLaunch] = []
     sizes = g[0] * g[1] * g[2], b[0] * b[1] * b[2], launch.shared
     time = d.timeline.measure(image, f.module.codes, name, sizes)
     timing = None if time is None else time.start
@@ -122,10 +140,11 @@ def run(d: Driver, launch: Launch) -> None:
             start = image.launch if d.sanitizer is None else partial(d.sanitizer.launch, image)
             result = start(
                 *given, resident=resident, tolerant=not d.arena.exact, timing=timing, progress=True, cores=_CORES,
-                patience=_PATIENCE, stack=context.stack,
+                patience=_PATIENCE, stack=context.stack, depth=depth, launched=children.append,
             )  # fmt: skip
         d.timeline.launched(d.device, LaunchRecord(name, g, b, result.instructions, 0), time)
         _print(result.output)
+        return children
     except ArgumentError as e:
         raise DriverError("INVALID_VALUE", str(e)) from None
     except OutOfMemory as e:
@@ -136,6 +155,7 @@ def run(d: Driver, launch: Launch) -> None:
             sys.stderr.write(f"orias: {e}\n")
         if not _KEEP_CONTEXT:
             context.error, context.reported = of_launch(e), False
+    return None
 
 
 def _submit(d: Driver, stream: int, launch: Launch) -> None:

@@ -319,7 +319,7 @@ def _add(d: Driver, link: int, data: bytes, name: int) -> None:
     if data[:4] == b"\x7fELF" or data[:4] == b"\x50\xed\x55\xba":
         found.cubins.append(cubin(data, d.device.sm, found.jit))
     elif data[:8] == b"!<arch>\n":
-        # NVIDIA's device runtime has code for its own driver; ours has the functions of cooperative groups.
+        # NVIDIA's device runtime has code for its own driver; ours has what cooperative groups and launches need.
         if _DEVICE_RUNTIME not in data[:_ARCHIVE_HEAD]:
             raise _needs_linker(found, f"{found.names[-1]} is an archive, of which only the device runtime is known")
         found.runtime = True
@@ -347,7 +347,7 @@ def link_complete(d: Driver, link: int, place: int, size: int) -> None:
     """The cubin of all inputs: PTX texts together, or one finished cubin."""
     found = d.get(link, Link)
     if found.texts and not found.cubins:
-        needed = found.runtime and any(b"cudaCG" in t for t in found.texts)
+        needed = found.runtime and any(b"cudaCG" in t or b"__cudaCDP2" in t for t in found.texts)
         own = [(DATA / "device_runtime.ptx").read_bytes()] if needed else []
         data = compiled([*found.texts, *own], d.device.sm, found.jit)
     elif len(found.cubins) == 1 and not found.texts:

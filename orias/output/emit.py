@@ -44,6 +44,10 @@ _SLOTS: Final = 4
 _UNIFIED_TABLE: Final = "__UFT_OFFSET"
 _NO_FUNCTION: Final = 1
 """First entry of a table of function pointers, which is no valid code offset."""
+_AS_THEY_ARE: Final = (
+    "lo32", "hi32", "abs16", "abs32", "unified_lo32", "unified_hi32", "descriptor_lo32", "descriptor_hi32", "bindless",
+)  # fmt: skip
+"""Kinds of references that become relocations of the same kind."""
 _ZERO: Final = imm(0)
 _MASK32: Final = (1 << 32) - 1
 _INVERTED: Final[dict[Opnd, Opnd]] = {
@@ -58,7 +62,7 @@ class TextReloc:
     """A field in the code that the cubin writer or a linker fills in.
 
     ``kind``: ``lo32`` and ``hi32`` (halves of an address, in the immediate field; ``unified_lo32``, ``unified_hi32``
-    for functions on sm_90), ``abs32`` (offset in shared memory), ``abs16`` (offset in constant bank 3), ``call``
+    for functions on sm_90, ``descriptor_lo32``, ``descriptor_hi32`` for kernels), ``abs32`` (offset in shared memory), ``abs16`` (offset in constant bank 3), ``call``
     (absolute target of a CALL), ``call_unified`` (added to the target of a CALL in a register), ``call_rel`` (relative target outside this section), ``const_opt`` (constant of bank
     2).  Counted from the start of the section; ``addend`` in bytes.
     """
@@ -273,7 +277,7 @@ class _Emitter:
                 return imm(where + ref.addend if low else 0)
             self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
             return imm(0)
-        if ref.kind in ("lo32", "hi32", "abs16", "abs32", "unified_lo32", "unified_hi32", "bindless"):
+        if ref.kind in _AS_THEY_ARE:
             self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
             return imm(0)
         if ref.kind == "cbank":

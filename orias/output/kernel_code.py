@@ -20,6 +20,8 @@ _RELOC_TYPES: Final = {
     "cbank": relocs.R_CONST_FIELD21_38,
     "const_opt": relocs.R_CONST_FIELD19_40,
     "bindless": relocs.R_BINDLESSOFF14_40,
+    "descriptor_lo32": relocs.R_FUNC_DESC32_LO_32,
+    "descriptor_hi32": relocs.R_FUNC_DESC32_HI_32,
     "unified_lo32": relocs.R_UNIFIED32_LO_32,
     "unified_hi32": relocs.R_UNIFIED32_HI_32,
 }

@@ -210,10 +210,11 @@ def cubin_module(
     out.externs = program.externs
     if out.relocatable:
         out.prototypes = program.prototypes
+    # Executables name kernels only, whose code refers to descriptors.
+    out.address_taken = [(name, text) for name, text in program.address_taken if options.own_sections or not text]
+    out.address_uses = program.address_uses
     if options.own_sections:
-        out.address_taken = program.address_taken
         out.indirect_calls = program.indirect_calls
-        out.address_uses = program.address_uses
     if out.lineinfo:
         out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
         if out.relocatable:

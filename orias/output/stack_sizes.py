@@ -21,7 +21,7 @@ def unknown_stacks(program: Program, options: Options) -> list[str]:
     kernels = [k for k in program.kernels if k.ptx.entry]
     if options.own_sections:
         functions = [f for k in program.kernels for f in k.all_functions()]
-        endless = _reaching_cycles(functions, [name for name, _ in program.address_taken])
+        endless = _reaching_cycles(functions, [name for name, text in program.address_taken if text])
         return [k.entry.name for k in kernels if k.entry.name in endless]
     return [
         k.entry.name

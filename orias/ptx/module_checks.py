@@ -392,7 +392,7 @@ def _unresolved_function(module: Module, linked: bool) -> list[Diagnostic]:
     """The error on the first such function, if there is one."""
     aliased = {alias for alias, _ in module.aliases}
     declared = [f for f in module.functions if f.body is None and f.name not in aliased]
-    of_driver = {f.name for f in declared if f.name in driver.CALLABLE or f.name.startswith(driver.PREFIX)}
+    of_driver = {f.name for f in declared if driver.is_callable(f.name)}
     missing = {f.name for f in declared if not (linked and f.linkage == "extern")} - of_driver
     if not missing and not of_driver:
         return []

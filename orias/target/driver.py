@@ -20,14 +20,16 @@ LAUNCH_FUNCTIONS: Final[tuple[str, ...]] = (
 )  # fmt: skip
 """Functions that the device runtime of dynamic parallelism calls."""
 CALLABLE: Final[frozenset[str]] = frozenset((*FUNCTIONS, "__profile", *GRAPH_FUNCTIONS, *LAUNCH_FUNCTIONS))
-"""Functions that a module may declare and call without a definition: all that ptxas 13.0.88 takes of the names that it contains
-(docs/facts/front-end.md)."""
+"""Functions that a module may declare and call without a definition, and without the prefix of the others: all that ptxas 13.0.88 takes
+of the names that it contains (docs/facts/front-end.md)."""
 KNOWN_REGISTERS: Final[tuple[str, ...]] = ("vprintf", "__assertfail")
 """Driver functions whose clobbered registers the compiler knows."""
 PREFIX: Final = "__cuda_syscall_"
 """Prefix of the names of all other driver functions."""
 GRADIENTS: Final = PREFIX + "tex_grad_"
 """Prefix of the functions that sample textures with gradients."""
+DEVICE_LAUNCHES: Final = PREFIX + "cnpv2"
+"""Prefix of the functions by which the device runtime launches kernels."""
 COPIES: Final = PREFIX + "cp_async_bulk_"
 """Prefix of the functions that copy from global memory to shared memory of the cluster."""
 TENSOR_PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
@@ -41,3 +43,8 @@ TENSOR_RECORD: Final[dict[str, tuple[int, int, int]]] = {
 }
 """Parts of that record, as ptxas up to 13.0 (the first) and ptxas 13.4 name them: size, and the offsets of the barrier object and of the
 parity with which pairs of blocks wait for it, -1 if it is not in this part."""
+
+
+def is_callable(name: str) -> bool:
+    """Whether a module may declare and call a function of this name without a definition."""
+    return name in CALLABLE or name.startswith(PREFIX)

@@ -14,7 +14,7 @@ from orias.cubin.elf import ElfFile, ElfReloc, Section, Symbol
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, comments, line_tables
 from orias.cubin.nvinfo import INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
-from orias.cubin.relocs import CALL_RELOCS, R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
+from orias.cubin.relocs import CALL_RELOCS
 from orias.isa.isa_table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.isa.notation import H_FIELD
 from orias.target.decoder_class import table_of_name, table_of_sm
@@ -22,6 +22,7 @@ from orias.tools.cubin_annotations import annotations_of
 from orias.tools.cubin_target import header_lines
 from orias.tools.labels import (
     CONST_RELOCS,
+    FUNCTION_RELOCS,
     HALF_RELOCS,
     INST_BYTES,
     OFFSET_RELOCS,
@@ -352,8 +353,8 @@ class Listing:
         symbol = self.file.symbol(r.symbol, s.name)
         name = self.file.symbol_name(r.symbol, s.name)
         if r.type in HALF_RELOCS:
-            if r.type in (R_UNIFIED32_LO_32, R_UNIFIED32_HI_32):
-                name = f"fun@unified({name})"
+            if r.type in FUNCTION_RELOCS:
+                name = f"fun@{FUNCTION_RELOCS[r.type]}({name})"
             if r.addend and symbol.section and self.file.sections[symbol.section].flags & elf.SHF_EXECINSTR:
                 name = f"({name} + {self.labels.of(symbol.section, symbol.value + r.addend)}@srel)"
             elif r.addend:

@@ -26,6 +26,8 @@ from orias.cubin.relocs import (
     R_CONST_FIELD19_40,
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
+    R_FUNC_DESC32_HI_32,
+    R_FUNC_DESC32_LO_32,
     R_UNIFIED32_HI_32,
     R_UNIFIED32_LO_32,
 )
@@ -43,8 +45,17 @@ HALF_RELOCS: Final[dict[int, str]] = {
     R_ABS32_HI_32: "32@hi",
     R_UNIFIED32_LO_32: "32@lo",
     R_UNIFIED32_HI_32: "32@hi",
+    R_FUNC_DESC32_LO_32: "32@lo",
+    R_FUNC_DESC32_HI_32: "32@hi",
 }
 """Relocations of one half of an address."""
+FUNCTION_RELOCS: Final[dict[int, str]] = {
+    R_UNIFIED32_LO_32: "unified",
+    R_UNIFIED32_HI_32: "unified",
+    R_FUNC_DESC32_LO_32: "fdesc",
+    R_FUNC_DESC32_HI_32: "fdesc",
+}
+"""Those of functions, and nvdisasm's word for what they are."""
 _SHOWN: Final = (*CALL_RELOCS, *CONST_RELOCS, *OFFSET_RELOCS, *WORD_RELOCS, *HALF_RELOCS)
 REFERENCES: Final = {
     elf.STT_TEXTURE: "STT_CUDA_TEXTURE",

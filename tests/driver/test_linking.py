@@ -20,7 +20,7 @@ CALL = """{
 }
 """
 INLINED = ".loc 1 9 0, function_name $L__info_string0,"
-PTX = 1
+PTX, LIBRARY = 1, 4
 
 
 def entry(name, body):
@@ -55,13 +55,15 @@ def called(name):
     return CALL.replace("$name", name)
 
 
-def results(api, texts, kernels):
-    """What kernels of the linked texts store."""
+def results(api, texts, kernels, library=b""):
+    """What kernels of the linked texts store; `library`: an archive that is linked, too."""
     link, image, size, module = c_void_p(), c_void_p(), c_size_t(), c_void_p()
     api("cuLinkCreate_v2", 0, None, None, byref(link))
     for text in texts:
         data = text.encode() + b"\0"
         api("cuLinkAddData_v2", link, PTX, data, c_size_t(len(data)), c_char_p(b""), 0, None, None)
+    if library:
+        api("cuLinkAddData_v2", link, LIBRARY, library, c_size_t(len(library)), c_char_p(b""), 0, None, None)
     api("cuLinkComplete", link, byref(image), byref(size))
     api("cuModuleLoadData", byref(module), image)
     api("cuLinkDestroy", link)
@@ -145,3 +147,48 @@ def test_source_lines_and_debugging_sections(context):  # noqa: F811
     one = linked([t.encode() for t in texts])
     assert b'.file 2 "b.cu"' in one[1] and b".loc 2 9 0, function_name $L__info_string0$1, inlined_at 2 4 0" in one[1]
     assert all(b"debug_info" not in t and t.count(b"\n") == g.count("\n") for t, g in zip(one, texts, strict=True))
+
+
+LAUNCHES = """.extern .func (.param .b64 buffer) __cudaCDP2GetParameterBufferV2(
+    .param .b64 kernel, .param .align 4 .b8 grid[12], .param .align 4 .b8 block[12], .param .b32 shared);
+.extern .func (.param .b32 result) __cudaCDP2LaunchDeviceV2(.param .b64 buffer, .param .b64 stream);
+"""
+LAUNCH = """{
+    .param .b64 k;
+    .param .align 4 .b8 g[12];
+    .param .align 4 .b8 t[12];
+    .param .b32 s;
+    .param .b64 b;
+    .reg .b64 %k;
+    mov.u64 %k, child;
+    st.param.b64 [k], %k;
+    st.param.b32 [g], 1;
+    st.param.b32 [g+4], 1;
+    st.param.b32 [g+8], 1;
+    st.param.b32 [t], 1;
+    st.param.b32 [t+4], 1;
+    st.param.b32 [t+8], $depth;
+    st.param.b32 [s], 0;
+    call (b), __cudaCDP2GetParameterBufferV2, (k, g, t, s);
+    ld.param.b64 %k, [b];
+    st.u64 [%k], %a;
+    {
+        .param .b64 b;
+        .param .b64 s;
+        .param .b32 e;
+        st.param.b64 [b], %k;
+        mov.u64 %k, 0;
+        st.param.b64 [s], %k;
+        call (e), __cudaCDP2LaunchDeviceV2, (b, s);
+        ld.param.b32 %x, [e];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("depth", "result"), [(1, 77), (0, 9)])
+def test_kernels_that_kernels_launch(context, depth, result):  # noqa: F811
+    """The child comes after the parent and overwrites what it stored: the result of the launch, here that of wrong sizes."""
+    child, parent = entry("child", "mov.u32 %x, 77;"), entry("parent", LAUNCH.replace("$depth", str(depth)))
+    runtime = b"!<arch>\n/               0           0     0     0       8         `\ncuda_device_runtime.o/\n"
+    assert results(context, [HEAD + LAUNCHES + child + parent], ["parent"], runtime) == [result]

@@ -154,12 +154,17 @@ def function_address(ctx: "Ctx", f: Function) -> Opnd:
         ctx.module.program.take_address(target)
         ctx.module.program.address_uses.append(CallEdge(ctx.fn.name, target.name))
         unified = ctx.options.relocatable and ctx.target.has(features.UNIFIED_FUNCTIONS)
-        return _symbol(ctx, target.name, 0, "unified_" if unified else "")
-    if target.body is None or target.entry:
+        return _symbol(ctx, target.name, 0, "descriptor_" if target.entry else "unified_" if unified else "")
+    if target.entry:
+        ctx.module.program.take_address(target)
+        ctx.module.program.address_uses.append(CallEdge(ctx.fn.name, target.name))
+        if ctx.options.extensible:
+            return _symbol(ctx, target.name, 0, "descriptor_")
+        return ctx.b.copy(const(4, ctx.module.data.slot(target.name, descriptor=True)), 2)
+    if target.body is None:
         if ctx.options.extensible:
             raise Unsupported(f"The address of '{target.name}' with --extensible-whole-program", ctx.line)
-        slot = ctx.module.data.slot(target.name) if target.entry else ctx.module.need_extern(target, ctx.line)
-        return ctx.b.copy(const(4, slot), 2)
+        return ctx.b.copy(const(4, ctx.module.need_extern(target, ctx.line)), 2)
     name = ctx.module.copy_name(target)
     if target.name in ctx.module.functions.numbers:
         return ctx.b.copy(imm64(ctx.module.functions.numbers[target.name]), 2)

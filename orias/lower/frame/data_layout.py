@@ -5,7 +5,7 @@ from typing import Final
 
 from orias.cubin.callgraph import prototype_text
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, UnifiedId, Variable
-from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
+from orias.cubin.relocs import R_8_0, R_64, R_FUNC_DESC_8_0, R_FUNC_DESC_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.target import descriptors, features
 from orias.target.abi import SMALL_PARAMETERS
@@ -80,7 +80,7 @@ def initial_data(
     Relocation types are those of ptxas 13.0.88.  Global variables and generic addresses use G64, global ones
     in unified variables UNIFIED.  The bank offset of a
     constant is known in executable modules (`const_offset`) and a relocation in relocatable ones (None).  A function is
-    a symbol where it has a section of its own (`own_sections`), or a number (`pointer`).  A byte mask selects a
+    a symbol where it has a section of its own (`own_sections`), or a number (`pointer`); of a kernel it is the descriptor.  A byte mask selects a
     relocation type per byte.  `symbols`: those of variables declared in functions.
     """
     if v.init is None:
@@ -102,7 +102,9 @@ def initial_data(
                 data[offset] = number >> 8 * byte & 0xFF
             continue
         if isinstance(to, Function):
-            if not own_sections:
+            if to.entry:
+                whole, first = R_FUNC_DESC_64, R_FUNC_DESC_8_0
+            elif not own_sections:
                 whole, first = FUNCTION_OFFSET, FUNCTION_BYTE
             elif const_offset is None and target.has(features.UNIFIED_FUNCTIONS):
                 whole, first = R_UNIFIED, R_UNIFIED8_0

@@ -162,7 +162,7 @@ class ModuleLower:
     def need_extern(self, g: Function, line: int) -> int:
         """Record a call of an undefined function; returns its bank 4 slot, or -1 where the call names the symbol.  Raises
         Unsupported if neither the driver nor a linker defines the function."""
-        if g.name not in driver.CALLABLE and not self.options.linked:
+        if not driver.is_callable(g.name) and not self.options.linked:
             raise Unsupported(f"Unresolved extern function '{g.name}'", line)
         if g.name not in self.kernel.externs:
             self.kernel.externs.append(g.name)

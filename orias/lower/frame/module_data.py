@@ -62,13 +62,13 @@ class ModuleData:
         """The symbol of a variable, which for one declared in a function is another than its name."""
         return self._symbols.get(v, v.name)
 
-    def slot(self, symbol: str) -> int:
-        """Byte offset in bank 4 of the slot that holds the symbol's address; the first use allots it."""
+    def slot(self, symbol: str, descriptor: bool = False) -> int:
+        """Byte offset in bank 4 of the slot that holds the symbol's address, or a kernel's descriptor; the first use allots it."""
         offset = self._bank4.get(symbol)
         if offset is None:
             offset = 8 * len(self._bank4)
             self._bank4[symbol] = offset
-            self._program.bank4.append(BankSlot(offset, symbol))
+            self._program.bank4.append(BankSlot(offset, symbol, 0, descriptor))
         return offset
 
     # --- constant and global variables --------------------------------------------------------------------------

@@ -176,7 +176,7 @@ class Program:
         self.points_to_functions: bool = False
         """Code or data has the address of a function or kernel."""
         self.address_taken: list[tuple[str, str]] = []
-        """(function, prototype text) of each function whose address is taken."""
+        """(function, prototype text) of each function whose address is taken; the text of a kernel is empty."""
         self.indirect_calls: list[tuple[str, str]] = []
         """(caller, prototype text) of each indirect call."""
         self.address_uses: list[CallEdge] = []
@@ -188,6 +188,6 @@ class Program:
             self.externs.append(ExternFunction(name, WEAK if weak else GLOBAL))
 
     def take_address(self, f: Function) -> None:
-        """Record that code or data has the address of a function; of kernels there is no record."""
-        if not f.entry and all(name != f.name for name, _ in self.address_taken):
-            self.address_taken.append((f.name, prototype(f)))
+        """Record that code or data has the address of a function, or the descriptor of a kernel, which has no prototype."""
+        if all(name != f.name for name, _ in self.address_taken):
+            self.address_taken.append((f.name, "" if f.entry else prototype(f)))

@@ -26,6 +26,9 @@ from orias.cubin.relocs import (
     R_CONST_FIELD19_40,
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
+    R_FUNC_DESC32_HI_32,
+    R_FUNC_DESC32_LO_32,
+    R_FUNC_DESC_8_0,
     R_FUNC_DESC_64,
     R_G8_0,
     R_G64,
@@ -47,6 +50,7 @@ from orias.progress import Bar
 from orias.sim.core import parallel_blocks
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
+from orias.sim.core.device_launches import DeviceLaunch
 from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.known_modifiers import unknown
 from orias.sim.core.launch import Launch, Options, Result, Shape
@@ -75,8 +79,8 @@ _MOST_YZ: Final = 65535
 _MOST_SHARED: Final = 256 << 10
 """Bytes of shared memory of an SM with the most of it: no launch has more."""
 _CODE_ALIGN: Final = 128
-_UPPER: Final = (R_ABS32_HI_32, R_UNIFIED32_HI_32)
-_WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_UNIFIED32_LO_32, *_UPPER)
+_UPPER: Final = (R_ABS32_HI_32, R_UNIFIED32_HI_32, R_FUNC_DESC32_HI_32)
+_WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_UNIFIED32_LO_32, R_FUNC_DESC32_LO_32, *_UPPER)
 """Relocation types of a 32-bit immediate."""
 _BANK_FIELDS: Final[dict[int, int]] = {R_CONST_FIELD19_40: 16, R_CONST_FIELD21_38: 16, R_CONST_FIELD22_37: 17}
 """Types for a constant bank with an offset -> bits of the offset, which the bank's number follows."""
@@ -88,7 +92,9 @@ _UNIFIED: Final = "__UFT_OFFSET"
 """The distance of functions' addresses from those in a table of unified functions: no object has a table here."""
 _VARIABLES: Final = (".nv.global", ".nv.global.init", ".nv.constant3", VARIABLES)
 """Sections that lie in device memory."""
-_BYTES: Final[dict[int, int]] = {first + k: k for first in (R_8_0, R_G8_0, R_UNIFIED8_0) for k in range(8)}
+_BYTES: Final[dict[int, int]] = {
+    first + k: k for first in (R_8_0, R_G8_0, R_UNIFIED8_0, R_FUNC_DESC_8_0) for k in range(8)
+}
 """Types for one byte of an address -> its number."""
 _CONTROL: Final = 0x1FFFFF << 105
 _LIMIT: Final = 1 << 15
@@ -203,7 +209,11 @@ class Image:
             if s.name.startswith(".text."):
                 at = -(-at // _CODE_ALIGN) * _CODE_ALIGN
                 self._section_address[s.index] = CODE_BASE + at
-                self._code.append((at, s.data, s.name[len(".text.") :]))
+                name = s.name[len(".text.") :]
+                self._code.append((at, s.data, name))
+                if name in self.kernels and self.kernels[name].is_entry:
+                    # A descriptor is the address of the code here.
+                    self.syscalls.launches.kernels[CODE_BASE + at] = self.kernels[name]
                 at += len(s.data)
         self._code_size = at
 
@@ -483,8 +493,10 @@ class Image:
         progress: bool = False,
         patience: float = 0.0,
         stack: int = 0,
+        depth: int = 0,
+        launched: Callable[[DeviceLaunch], None] | None = None,
     ) -> Result:
-        """Runs a kernel.
+        """Runs a kernel, and the kernels that it launches.
 
         `grid`, `block`, `cluster`: sizes in one to three dimensions (blocks, threads, blocks); without `cluster`, the
         kernel's own cluster.  `args`: one per parameter.  Numpy arrays are copied to device memory and back (read-only
@@ -508,7 +520,9 @@ class Image:
         divided once the rest will take this many seconds or longer.  `progress`: draws a progress bar on standard error, if that is a terminal, where
         the launch takes longer than two seconds.  `stack`: bytes of local memory that a thread has at least, as
         the driver's limit of the stack; 0 for 1024, or 16384 where nobody knows the depth of calls.  What the kernel is known to need it has
-        in any case.  Raises a subclass of :class:`SimError`.
+        in any case.  `launched`: is called with each launch by the kernel once its grid has ended, in order; without it they
+        are run here, with the same options, and their text, instructions and steps are part of the result.  `depth`: launches that led to this one.
+        Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -540,6 +554,7 @@ class Image:
         )
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
+        self.syscalls.launches.begin(depth)
         together = ""
         apart = cores > 1 or executor is not None
         if apart and not patience:
@@ -561,11 +576,21 @@ class Image:
             if bar.on:
                 bar.clear()
                 self.progress = None
-        arguments.give_back()
         result = Result("".join(self.syscalls.output), launch.instructions, launch.steps)
         result.hazards = launch.violations
         result.let_go = launch.let_go - 1
         result.together = together
+        for child in self.syscalls.launches.take():
+            if launched is not None:
+                launched(child)
+                continue
+            r = self.launch(
+                child.kernel, child.grid, child.block, child.arguments, child.shared, max(max_steps - result.steps, 1),
+                None, on_batch, mufu_error, hazards, 0, timing, fill, tolerant, schedule, late, cores, executor, progress,
+                patience, stack, depth + 1,
+            )  # fmt: skip
+            result.add(r)
+        arguments.give_back()
         return result
 
     def _together(self, launch: Launch, threads: int) -> str:

@@ -72,6 +72,14 @@ class Result:
         self.let_go = -1
         self.together = ""
 
+    def add(self, other: "Result") -> None:
+        """Adds that of a launch by the kernel."""
+        self.output += other.output
+        self.instructions += other.instructions
+        self.steps += other.steps
+        self.hazards += other.hazards
+        self.let_go = max(self.let_go, other.let_go)
+
 
 class Shape(NamedTuple):
     """Sizes of a launch: grid in blocks, block in threads, cluster in blocks, dynamic shared memory in bytes."""

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from orias.isa.op import ANYWHERE, F_ATOMIC, GLOBAL, Op
 from orias.sim.core.banked_memory import PAGE, Arena
 from orias.sim.core.sim_errors import SimError, StepLimit
+from orias.target.driver import DEVICE_LAUNCHES
 
 if TYPE_CHECKING:
     from orias.sim.core.image import Image
@@ -81,6 +82,8 @@ def why_together(image: "Image", kernel: str) -> str:
     for name in ("malloc", "free"):
         if any(s.name == name and s.section == 0 for s in image.reader.elf.symbols):
             return f"{name} in the kernel"
+    if any(s.name.startswith(DEVICE_LAUNCHES) and s.section == 0 for s in image.reader.elf.symbols):
+        return "kernels that kernels launch"
     return next(filter(None, map(_reason, sorted(image.operations(kernel), key=lambda op: op.name))), "")
 
 

@@ -1,5 +1,5 @@
 """The functions of the system: vprintf, malloc, free, __assertfail, conditions of graphs, texture sampling with gradients, copies to
-the cluster.
+the cluster, launches of kernels.
 
 Calls follow the ABI: arguments from R4 on with natural alignment, the result in R4 (R4:R5), the return address in
 R20:R21.
@@ -10,12 +10,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.sim.core.device_launches import FUNCTIONS as DEVICE_FUNCTIONS
+from orias.sim.core.device_launches import DeviceLaunches
+from orias.sim.core.generic_bytes import bytes_at, put_at
 from orias.sim.core.sim_errors import AssertionFailed, Fault, IllegalInstruction
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_int as oi
 from orias.sim.math.ops_int import U32, U64
 from orias.sim.sass import copy_calls
-from orias.sim.sass.exec_mem import GENERIC, places
 from orias.sim.texture import gradient_calls
 from orias.target.driver import COPIES, FUNCTIONS, GRADIENTS, SET_CONDITION
 
@@ -33,6 +35,7 @@ class Syscalls:
     def __init__(self, base: int) -> None:
         self.base = base
         self.output: list[str] = []
+        self.launches = DeviceLaunches()
         self._named: list[str] = []
 
     @property
@@ -44,7 +47,7 @@ class Syscalls:
         """The address of a function, None if the simulator does not provide it."""
         if name in NUMBERED:
             return self.base + 16 * NUMBERED.index(name)
-        if name.startswith((GRADIENTS, COPIES)):
+        if name.startswith((GRADIENTS, COPIES)) or name in DEVICE_FUNCTIONS:
             if name not in self._named:
                 self._named.append(name)
             return self.base + 16 * (len(NUMBERED) + self._named.index(name))
@@ -57,7 +60,10 @@ class Syscalls:
             raise Fault(IllegalInstruction, f"call of 0x{address:x}, which is no function", 0)
         if number >= len(NUMBERED):
             name = self._named[number - len(NUMBERED)]
-            (copy_calls.copy if name.startswith(COPIES) else gradient_calls.sample)(m, name, who)
+            if name in DEVICE_FUNCTIONS:
+                self.launches(m, name, who)
+            else:
+                (copy_calls.copy if name.startswith(COPIES) else gradient_calls.sample)(m, name, who)
             return
         name = NUMBERED[number]
         if name == "vprintf":
@@ -84,18 +90,10 @@ class Syscalls:
     def _string(self, m: Machine, one: Active, address: int) -> bytes:
         out = bytearray()
         while True:
-            b = self._bytes(m, one, address + len(out), 1)
+            b = bytes_at(m, one, address + len(out), 1)
             if b == b"\0" or len(out) > 65536:
                 return bytes(out)
             out += b
-
-    @staticmethod
-    def _bytes(m: Machine, one: Active, address: int, size: int) -> bytes:
-        """Bytes at a generic address, as the one active thread sees it."""
-        a = np.array([address], U64)
-        p = places(m, one, GENERIC, a, size, size)[0]
-        o = int(p.offset[0])
-        return p.flat.data[o : o + size].tobytes()
 
     def _vprintf(self, m: Machine, who: Active) -> None:
         formats, buffers = self._pair(m, 4, who), self._pair(m, 6, who)
@@ -119,7 +117,7 @@ class Syscalls:
         def take(size: int) -> bytes:
             nonlocal at
             at = -(-at // size) * size
-            raw = self._bytes(m, one, at, size)
+            raw = bytes_at(m, one, at, size)
             at += size
             return raw
 
@@ -203,9 +201,7 @@ class Syscalls:
         values = np.broadcast_to(m.R[6][who.sel], (who.n,)).astype(U32)
         for i, handle in enumerate(self._pair(m, 4, who)):
             one = Active(who.index[i : i + 1])
-            p = places(m, one, GENERIC, np.array([handle], U64), 4, 4)[0]
-            o = int(p.offset[0])
-            p.flat.data[o : o + 4] = values[i : i + 1].view(np.uint8)
+            put_at(m, one, handle, int(values[i]).to_bytes(4, "little"))
 
     def _assertfail(self, m: Machine, who: Active) -> None:
         one = Active(who.index[:1])
