@@ -121,7 +121,11 @@ def run(d: Driver, launch: Launch) -> None:
         resident = 0
         # The grids that one launches are done before what comes after it.
         waiting += [
-            (Function(f.module, f.module_handle, c.kernel), Launch(0, c.grid, c.block, c.shared, c.arguments), depth + 1)
+            (
+                Function(f.module, f.module_handle, c.kernel),
+                Launch(0, c.grid, c.block, c.shared, c.arguments),
+                depth + 1,
+            )
             for c in reversed(children)
         ]
 

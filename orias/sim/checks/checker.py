@@ -307,6 +307,13 @@ class _Batch:
                     race.arrive_after_copies(part.offset, part.threads)
                     clocks.arrive(part.offset, part.threads)
 
+    def grid_met(self) -> None:
+        """All threads of the launch have met."""
+        if self.race is not None:
+            self.race.forget()
+        if self.checker.globals is not None:
+            self.checker.globals.forget()
+
     # -- memory
 
     def _shared(self, step: _Step, access: Access, part: Touched, act: Active) -> None:

@@ -155,6 +155,10 @@ class GlobalRaces:
 
     # -- synchronisation
 
+    def forget(self) -> None:
+        """All that was done is ordered before what comes."""
+        self._event[:] = -1
+
     def _meet(self, addresses: Arr, blocks: Arr, acquires: bool, releases: bool) -> None:
         """Blocks synchronise at addresses, in the order of their threads."""
         for address, block in dict.fromkeys(zip(addresses.tolist(), blocks.tolist(), strict=True)):

@@ -88,6 +88,11 @@ class RaceCheck:
         self._small: list[int] = []
         """Instructions that start copies by ``cp.async``: compilers leave proxy fences after them out before products."""
 
+    def forget(self) -> None:
+        """All that was done is ordered before what comes."""
+        for trace in (self.written, self.made, *self.read):
+            trace.column[:] = -1
+
     # -- accesses
 
     def access(self, access: Access, part: Touched, pc: int, data: Arr | None) -> None:

@@ -247,16 +247,18 @@ class Undefined:
         """Results of matrix operations of warpgroups, which arrive at a wait."""
         calls = m.syscalls
 
-        def syscalls(m: Machine, address: int, who: Active) -> None:
+        def syscalls(m: Machine, address: int, who: Active) -> Arr | None:
             written = range(m.register_count)
+            again = None
             if isinstance(calls, Syscalls) and address == calls.printing:
                 self._print(calls, address, who)
                 written = range(RETURNED, RETURNED + 1)
             else:
-                calls(m, address, who)
+                again = calls(m, address, who)
             for s in self.shadows:
                 for unit in written:
                     s.heal(unit, who)
+            return again
 
         m.syscalls = syscalls
 

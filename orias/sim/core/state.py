@@ -302,12 +302,15 @@ class Active:
         return result
 
 
-def _no_syscalls(m: "Machine", address: int, who: Active) -> None:
+def _no_syscalls(m: "Machine", address: int, who: Active) -> Arr | None:
     raise Fault(IllegalInstruction, f"call of 0x{address:x}", 0)
 
 
 class CopyWatch(Protocol):
-    """What looks at asynchronous copies; bytes are offsets in shared memory or device memory, arrays of one per byte."""
+    """What looks at asynchronous copies and at barriers of the grid; bytes are offsets in shared memory or device memory, arrays of one per byte."""
+
+    def grid_met(self) -> None:
+        """All threads of the grid have met, by a function of the system."""
 
     def copy(
         self, thread: int, source: "Bytes", goal: "Bytes", signals: list[int], adds: bool, proxy: bool
@@ -450,7 +453,7 @@ class Machine:
         self.tensor: dict[int, Any] = {}
         """Tensor memory by block (:class:`orias.sim.matrix.tensor_memory.TensorMemory`)."""
         self.copy_watch: CopyWatch | None = None
-        self.syscalls: Callable[[Machine, int, Active], None] = _no_syscalls
+        self.syscalls: Callable[[Machine, int, Active], Arr | None] = _no_syscalls
         """Executes a call of a system function by some threads of a machine."""
         self.next_work: Callable[[], tuple[int, int, int] | None] = lambda: None
         """Takes the work of a cluster that has not started (:meth:`orias.sim.core.launch.Launch.next_work`)."""

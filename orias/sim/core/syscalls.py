@@ -1,5 +1,5 @@
 """The functions of the system: vprintf, malloc, free, __assertfail, conditions of graphs, texture sampling with gradients, copies to
-the cluster, launches of kernels.
+the cluster, launches of kernels, barriers of a grid.
 
 Calls follow the ABI: arguments from R4 on with natural alignment, the result in R4 (R4:R5), the return address in
 R20:R21.
@@ -13,6 +13,8 @@ import numpy.typing as npt
 from orias.sim.core.device_launches import FUNCTIONS as DEVICE_FUNCTIONS
 from orias.sim.core.device_launches import DeviceLaunches
 from orias.sim.core.generic_bytes import bytes_at, put_at
+from orias.sim.core.grid_barrier import FUNCTIONS as GRID_FUNCTIONS
+from orias.sim.core.grid_barrier import GridBarrier
 from orias.sim.core.sim_errors import AssertionFailed, Fault, IllegalInstruction
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_int as oi
@@ -36,6 +38,7 @@ class Syscalls:
         self.base = base
         self.output: list[str] = []
         self.launches = DeviceLaunches()
+        self.grid = GridBarrier()
         self._named: list[str] = []
 
     @property
@@ -47,24 +50,26 @@ class Syscalls:
         """The address of a function, None if the simulator does not provide it."""
         if name in NUMBERED:
             return self.base + 16 * NUMBERED.index(name)
-        if name.startswith((GRADIENTS, COPIES)) or name in DEVICE_FUNCTIONS:
+        if name.startswith((GRADIENTS, COPIES)) or name in DEVICE_FUNCTIONS or name in GRID_FUNCTIONS:
             if name not in self._named:
                 self._named.append(name)
             return self.base + 16 * (len(NUMBERED) + self._named.index(name))
         return None
 
-    def __call__(self, m: Machine, address: int, who: Active) -> None:
-        """Executes a call by some threads."""
+    def __call__(self, m: Machine, address: int, who: Active) -> Arr | None:
+        """Executes a call by some threads; returns which of them make it again (those that wait), None for none."""
         number = (address - self.base) >> 4
         if not 0 <= number < len(NUMBERED) + len(self._named) or (address - self.base) & 15:
             raise Fault(IllegalInstruction, f"call of 0x{address:x}, which is no function", 0)
         if number >= len(NUMBERED):
             name = self._named[number - len(NUMBERED)]
+            if name in GRID_FUNCTIONS:
+                return self.grid(m, name, who)
             if name in DEVICE_FUNCTIONS:
                 self.launches(m, name, who)
             else:
                 (copy_calls.copy if name.startswith(COPIES) else gradient_calls.sample)(m, name, who)
-            return
+            return None
         name = NUMBERED[number]
         if name == "vprintf":
             self._vprintf(m, who)
@@ -76,6 +81,7 @@ class Syscalls:
             self._set_condition(m, who)
         else:
             self._assertfail(m, who)
+        return None
 
     @staticmethod
     def _pair(m: Machine, r: int, who: Active) -> list[int]:

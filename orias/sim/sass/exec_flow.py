@@ -162,7 +162,13 @@ def jump_to(e: Engine, a: Active, addresses: Arr, rest: Active | None, pc: int) 
     for value in [first] if alike else [int(v) for v in np.unique(addresses)]:
         who = a if alike else a.subset(addresses == np.uint64(value))
         if value >= SYSCALL_BASE:
-            e.m.syscalls(e.m, value, who)
+            again = e.m.syscalls(e.m, value, who)
+            if again is not None:
+                e.polled = True
+                e.add(pc, who.subset(again))
+                if again.all():
+                    continue
+                who = who.subset(~again)
             back = np.broadcast_to(e.m.pair(20, who.sel), (who.n,))
             _land(e, who.index, back)
         else:
