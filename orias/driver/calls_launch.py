@@ -20,6 +20,7 @@ from orias.perf.resident_blocks import occupancy
 from orias.sim.core.device_launches import DeviceLaunch
 from orias.sim.core.sim_errors import ArgumentError, SimError
 
+_LIBC = ctypes.CDLL(None)
 _STEPS = int(os.environ.get("ORIAS_MAX_STEPS", str(1 << 40)))
 _CORES = int(os.environ.get("ORIAS_CORES") or len(os.sched_getaffinity(0)))
 """Processes among which the blocks of long launches are divided."""
@@ -170,6 +171,7 @@ def _print(text: str) -> None:
     """Writes what printf printed after what the program has printed so far."""
     if text:
         sys.stdout.flush()
+        _LIBC.fflush(ctypes.c_void_p.in_dll(_LIBC, "stdout"))
         os.write(1, text.encode())
 
 
