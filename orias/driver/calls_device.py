@@ -1,6 +1,8 @@
 """Initialisation, errors, entry points, devices and contexts."""
 
 import ctypes
+import sys
+from typing import Final
 
 from orias.driver import library
 from orias.driver.driver_registry import call, get_string, put32, put64, put_string, u
@@ -85,10 +87,21 @@ def proc_address_1(d: Driver, name: int, place: int, version: int, flags: int) -
     proc_address(d, name, place, version, flags, 0)
 
 
+_TABLE_OF_RUNTIME: Final = "6bd5fb6c5bf4e74a8987d93912fd9df9"
+"""The table that NVIDIA's CUDA runtime asks for once cuInit has succeeded (seen with 13.5)."""
+
+
 @call("cuGetExportTable", needs="nothing")
 def export_table(d: Driver, place: int, uuid: int) -> None:
     """Undocumented tables: none."""
-    raise DriverError("NOT_FOUND", ctypes.string_at(uuid, 16).hex())
+    table = ctypes.string_at(uuid, 16).hex()
+    if table == _TABLE_OF_RUNTIME and not d.told_of_runtime:
+        d.told_of_runtime = True
+        sys.stderr.write(
+            "orias: this program, or a library of it, contains NVIDIA's CUDA runtime, which does not start here "
+            "(docs/running.md, What is absent); for a program of your own: nvcc -cudart shared\n"
+        )
+    raise DriverError("NOT_FOUND", table)
 
 
 # -- devices

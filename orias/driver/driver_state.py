@@ -106,6 +106,8 @@ class Driver:
         """Memory of other processes."""
         self.sanitizer: Any = None
         """The checks of ``orias exec --tool`` (orias.driver.sanitizer), None without."""
+        self.told_of_runtime = False
+        """The program was told that NVIDIA's CUDA runtime does not start here."""
         self.timeline: Final = Timeline.shared()
         self.keep: dict[str, Any] = {}
         """Bytes whose addresses clients hold."""

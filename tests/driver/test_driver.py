@@ -17,6 +17,7 @@ from orias.cli.exec_command import settings
 from orias.driver import host_memory, library
 from orias.driver.devices import devices
 from orias.driver.driver_calls import HANDLERS
+from orias.driver.driver_state import Driver
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -443,3 +444,12 @@ for flags in (0, 1, 2):
 """
     lines = execute(["--", sys.executable, "-c", program]).stdout.split("\n")
     assert lines == ["900 0", "0 1 0", "0 0", "False", "False", "True", ""]
+
+
+def test_a_program_with_another_runtime_is_told_once(cuda, capsys):
+    table, place = bytes.fromhex("6bd5fb6c5bf4e74a8987d93912fd9df9"), c_void_p()
+    driver = Driver.of_process
+    driver.told_of_runtime = False
+    codes = [cuda.code("cuGetExportTable", byref(place), c_char_p(table)) for _ in range(2)]
+    assert codes == [500, 500]
+    assert capsys.readouterr().err.count("nvcc -cudart shared") == 1
