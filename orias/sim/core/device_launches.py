@@ -68,26 +68,20 @@ class DeviceLaunches:
         self._asked: list[DeviceLaunch] = []
         self._buffers: dict[int, _Buffer] = {}
         self._handles = 0
-        self._errors: dict[int, int] = {}
-        """The last error of threads, by number in `_machine`."""
-        self._machine: Machine | None = None
 
     def begin(self, depth: int) -> None:
         """Begins a grid."""
         self.depth = depth
         self._asked = []
         self._buffers.clear()
-        self._machine = None
 
     def take(self) -> list[DeviceLaunch]:
         """What the grid that has ended launched, in order."""
-        asked, self._asked, self._machine = self._asked, [], None
+        asked, self._asked = self._asked, []
         return sorted(asked, key=lambda c: c.tail)
 
     def __call__(self, m: Machine, name: str, who: Active) -> None:
         """Executes a function for some threads."""
-        if m is not self._machine:
-            self._machine, self._errors = m, {}
         short = name.removeprefix(DEVICE_LAUNCHES)
         results = []
         for i in range(who.n):
@@ -117,10 +111,10 @@ class DeviceLaunches:
         if name == "LaunchDeviceV2":
             return self._launch(m, word(4) | word(5) << 32, word(6), one)
         if name == "SetLastError":
-            self._errors[thread] = word(4)
+            m.launch_errors[thread] = word(4)
             return word(4)
         if name == "GetLastError":
-            return self._errors.get(thread, _NOTHING)
+            return m.launch_errors.get(thread, _NOTHING)
         if name in ("StreamCreate", "EventCreate"):
             self._handles += 1
             put_at(m, one, word(4) | word(5) << 32, (_FIRST_HANDLE + self._handles).to_bytes(8, "little"))

@@ -17,34 +17,26 @@ _GRID: Final = 1
 """The handle of the grid: any but 0, with which the runtime ends the synchronisation with an error."""
 
 
-class GridBarrier:
-    """The barrier of the machine that asked last."""
+def grid_barrier(m: Machine, name: str, who: Active, whole: bool) -> Arr | None:
+    """Executes a function; returns which of the threads call it again, None for none of them.
 
-    def __init__(self) -> None:
-        self.whole = False
-        """Whether the machine has all blocks of its grid."""
-        self._machine: Machine | None = None
-        self._waiting: Arr = np.zeros(0, bool)
-        self._free: Arr = np.zeros(0, bool)
-        """Threads that have come, and threads for which all have come."""
-
-    def __call__(self, m: Machine, name: str, who: Active) -> Arr | None:
-        """Executes a function; returns which of the threads call it again, None for none of them."""
-        if name == GRID_HANDLE:
-            m.R[4][who.sel] = _GRID if self.whole else 0
-            m.R[5][who.sel] = 0
-            return None
-        if m is not self._machine:
-            self._machine = m
-            self._waiting, self._free = np.zeros(len(m.alive), bool), np.zeros(len(m.alive), bool)
-        index = who.index
-        self._waiting[index] |= ~self._free[index]
-        if (self._waiting | ~m.alive).all():
-            self._free |= self._waiting
-            self._waiting[:] = False
-            if m.copy_watch is not None:
-                m.copy_watch.grid_met()
-        free = self._free[index]
-        self._free[index] = False
-        m.R[4][index[free]] = 0
-        return None if free.all() else ~free
+    `whole`: the machine has all blocks of its grid.
+    """
+    if name == GRID_HANDLE:
+        m.R[4][who.sel] = _GRID if whole else 0
+        m.R[5][who.sel] = 0
+        return None
+    if m.at_grid is None:
+        m.at_grid = np.zeros((2, len(m.alive)), bool)
+    waiting, free = m.at_grid
+    index = who.index
+    waiting[index] |= ~free[index]
+    if (waiting | ~m.alive).all():
+        free |= waiting
+        waiting[:] = False
+        if m.copy_watch is not None:
+            m.copy_watch.grid_met()
+    going = free[index]
+    free[index] = False
+    m.R[4][index[going]] = 0
+    return None if going.all() else ~going

@@ -344,7 +344,7 @@ class Launch:
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
         m.syscalls = image.syscalls
-        image.syscalls.grid.whole = n == self.block_count
+        image.syscalls.whole = n == self.block_count
         m.next_work = self.next_work
         m.set_bank(0, self.bank0)
         name = self.kernel.name

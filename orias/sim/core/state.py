@@ -453,6 +453,10 @@ class Machine:
         self.tensor: dict[int, Any] = {}
         """Tensor memory by block (:class:`orias.sim.matrix.tensor_memory.TensorMemory`)."""
         self.copy_watch: CopyWatch | None = None
+        self.at_grid: Arr | None = None
+        """Threads that wait at the barrier of the grid (row 0), and threads that all have come for (row 1); None before its first use."""
+        self.launch_errors: dict[int, int] = {}
+        """The last error of the device runtime, by thread."""
         self.syscalls: Callable[[Machine, int, Active], Arr | None] = _no_syscalls
         """Executes a call of a system function by some threads of a machine."""
         self.next_work: Callable[[], tuple[int, int, int] | None] = lambda: None

@@ -14,7 +14,7 @@ from orias.sim.core.device_launches import FUNCTIONS as DEVICE_FUNCTIONS
 from orias.sim.core.device_launches import DeviceLaunches
 from orias.sim.core.generic_bytes import bytes_at, put_at
 from orias.sim.core.grid_barrier import FUNCTIONS as GRID_FUNCTIONS
-from orias.sim.core.grid_barrier import GridBarrier
+from orias.sim.core.grid_barrier import grid_barrier
 from orias.sim.core.sim_errors import AssertionFailed, Fault, IllegalInstruction
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_int as oi
@@ -38,7 +38,8 @@ class Syscalls:
         self.base = base
         self.output: list[str] = []
         self.launches = DeviceLaunches()
-        self.grid = GridBarrier()
+        self.whole = False
+        """Whether a machine has all blocks of its grid."""
         self._named: list[str] = []
 
     @property
@@ -64,7 +65,7 @@ class Syscalls:
         if number >= len(NUMBERED):
             name = self._named[number - len(NUMBERED)]
             if name in GRID_FUNCTIONS:
-                return self.grid(m, name, who)
+                return grid_barrier(m, name, who, self.whole)
             if name in DEVICE_FUNCTIONS:
                 self.launches(m, name, who)
             else:
