@@ -51,6 +51,9 @@ BODIES = {
     "paths": NOTHING + """ setp.ge.u32 %p1, %r3, %r20; @%p1 bra DONE; mov.u32 %r14, %r0;
       L: and.b32 %r15, %r14, 1; setp.eq.u32 %p2, %r15, 0; @%p2 bra M; mad.lo.u32 %r14, %r14, 3, 1; add.u32 %r10, %r10, %r4; bra N;
       M: shr.u32 %r14, %r14, 1; add.u32 %r11, %r11, 1; N: add.u32 %r12, %r12, 1; setp.lt.u32 %p3, %r12, 200; setp.gt.and.u32 %p4, %r14, 1, %p3; @%p4 bra L;""",
+    "other memory": NOTHING + """mov.u32 %r14, s; st.shared.u32 [%r14+4], %r3; bar.sync 0; mov.u64 %d6, s; cvta.shared.u64 %d6, %d6; setp.ge.u32 %p1, %r1, 5; selp.b64 %d7, %d6, %d3, %p1; mov.u32 %r15, 0;
+      L: ld.u32 %r16, [%d7+4]; ld.global.u32 %r17, [%d3+8]; mad.lo.u32 %r10, %r16, %r17, %r10; add.u32 %r11, %r11, %r16; add.u32 %r15, %r15, 1;
+      setp.lt.u32 %p2, %r15, 3; @%p2 bra L;""",
     "sparse": NOTHING + "and.b32 %r14, %r0, 31; setp.ne.u32 %p1, %r14, 5; @%p1 bra DONE; mad.lo.u32 %r10, %r4, %r4, %r5; ld.global.u32 %r11, [%d3+4];",
 }  # fmt: skip
 
@@ -86,7 +89,13 @@ def test_as_numpy(name: str, arch: str, threads: int, monkeypatch: pytest.Monkey
 
 
 def test_a_wrong_address_is_found_by_numpy() -> None:
-    for body in ("ld.global.u32 %r10, [%d3+1];", "ld.global.u32 %r10, [%d3+100000];", "st.shared.u32 [%r4], %r3;"):
+    later = "setp.eq.u32 %p1, %r1, 6; selp.b32 %r14, 100000, 0, %p1; cvt.u64.u32 %d6, %r14; add.u64 %d6, %d6, %d3; ld.global.u32 %r10, [%d6];"
+    for body in (
+        later,
+        "ld.global.u32 %r10, [%d3+1];",
+        "ld.global.u32 %r10, [%d3+100000];",
+        "st.shared.u32 [%r4], %r3;",
+    ):
         with pytest.raises(sim.SimError, match="thread"):
             run(NOTHING + body, "sm_80", 256)
 
@@ -95,4 +104,4 @@ def test_records_are_those_of_the_c_code() -> None:
     text = native._SOURCE.read_text(encoding="utf-8")
     codes = text[text.index("NONE,") : text.index("enum { GLOBAL")].replace("FIRST_MEMORY, LOAD = FIRST_MEMORY", "LOAD")
     assert [x.strip() for x in codes[: codes.index("}")].split(",")] == CODES
-    assert RECORD.itemsize == 4 * 24
+    assert RECORD.itemsize == 4 * 25

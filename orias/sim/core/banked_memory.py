@@ -120,16 +120,23 @@ class Arena(_Flat):
             self.objects[number] = thing
         return number << 20 | number if self.paired and not isinstance(thing, Sampler) else number
 
-    def allocate(self, size: int, name: str, align: int = 256) -> int:
-        """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
+    def allocate(self, size: int, name: str, align: int = 256, clear: bool = True) -> int:
+        """Allocates `size` zero bytes at a multiple of `align`; returns the address.
+
+        Without `clear` the bytes may have any values: all of them are written next.
+        """
         start = -(-self.top // align) * align
         end = start + size
         if end + GUARD > len(self.data):
-            grown = np.zeros(max(2 * len(self.data), -(-(end + GUARD) // PAGE) * PAGE), U8)
+            # A quarter more, so that small allocations after a large one do not copy it.
+            need = end + GUARD + (end >> 2)
+            grown = np.empty(max(2 * len(self.data), -(-need // PAGE) * PAGE), U8)
             used = min(self.ends[-1] + GUARD, len(self.data)) if self.ends else 0
             grown[:used] = self.data[:used]
             self.data = grown
             self.refresh()
+        if clear:
+            self.data[start:end] = 0
         self.changes += 1
         self.starts.append(start)
         self.ends.append(end)

@@ -85,7 +85,10 @@ class Timing(Protocol):
 class Runner(Protocol):
     """Runs threads from an instruction on, as far as it goes (:mod:`orias.sim.native.vector`)."""
 
-    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool) -> tuple[int, int, int]:
+    parts: list[tuple[int, Active]]
+    """After a run in which some threads got further than others, all of them with their next instructions, the lowest last."""
+
+    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool) -> tuple[int, int, int]:
         """The next instruction, and the steps and instructions of threads that were done; -1 as `end`: anywhere."""
 
 
@@ -253,12 +256,16 @@ class Engine:
                 if vector is not None and self.steps < self.pause:
                     end = min((g for g in groups if g > pc), default=-1) if groups and not apart else -1
                     alone = not (groups or self.apart or apart)
-                    pc, steps, instructions = vector.run(pc, cur, end, self.pause - self.steps, alone)
-                    if steps:
+                    pc, steps, instructions = vector.run(pc, cur, end, self.pause - self.steps, alone, apart)
+                    if steps or vector.parts:
                         self.steps += steps
                         m.clock += steps
                         self.instructions += instructions
                         m.derived.clear()
+                        if vector.parts:
+                            *ahead, (pc, cur) = vector.parts
+                            for further, threads in ahead:
+                                self.add(further, threads)
                         if pc == end:
                             self.add(pc, cur)
                             self.last_pick = pc

@@ -60,6 +60,7 @@ from orias.sim.core.parallel_blocks import run_alone_first, run_apart, run_in_pr
 from orias.sim.core.sim_errors import ArgumentError, LoadError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls
+from orias.sim.native.translate import record
 from orias.sim.native.vector import Records
 from orias.sim.sass.exec_flow import CODE_BASE, SYSCALL_BASE
 from orias.sim.texture.descriptor import ROW
@@ -100,6 +101,8 @@ _CONTROL: Final = 0x1FFFFF << 105
 _LIMIT: Final = 1 << 15
 _known: dict[tuple[str, int], Plan] = {}
 """Plans by (instruction table, word without control bits); plans that depend on their address are not in it."""
+_known_records: dict[tuple[str, int, int], tuple[object, ...] | None] = {}
+"""Likewise records of the C library; the third of a key is the number of registers that every thread has."""
 
 
 def constant_bytes(size: int) -> int:
@@ -376,17 +379,28 @@ class Image:
         """The same for the C library, by the number of registers that every thread has."""
         known = self._records.get(registers)
         if known is None:
-            known = Records(len(self.plans()), registers, self._for_record)
+            known = Records(len(self.plans()), lambda index: self._record(index, registers))
             self._records[registers] = known
         return known
 
-    def _for_record(self, index: int) -> tuple[Decoded, int] | None:
-        """An instruction and its address; None where it needs more than its word says."""
+    def _record(self, index: int, registers: int) -> tuple[object, ...] | None:
+        """The record of an instruction; None where it has none or needs more than its word says."""
         for at, code, _ in self._code:
             offset = (index << 4) - at
             if 0 <= offset < len(code) and self._text_relocs.get(at + offset) is None:
+                word = int.from_bytes(code[offset : offset + 16], "little") & ~_CONTROL
+                key = self.target.table, word, registers
+                if key in _known_records:
+                    return _known_records[key]
                 d = self._decoded(code, offset)
-                return None if d is None or unknown(d.op, d.op.means or d.op.base) else (d, CODE_BASE + at + offset)
+                if d is None or unknown(d.op, d.op.means or d.op.base):
+                    return None
+                made = record(d, CODE_BASE + at + offset, registers)
+                if not placed(d):
+                    if len(_known_records) >= _LIMIT:
+                        _known_records.clear()
+                    _known_records[key] = made
+                return made
         return None
 
     def compile(self, index: int) -> Plan:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -107,14 +108,39 @@ class Options(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """What batches of equally many blocks share; none of it is written.
+    """What batches of equally many blocks of a shape share; none of it is written.
 
-    Block in the batch and presence of each thread; special registers except the blocks' coordinates.
+    Block in the batch and presence of each thread; special registers that differ between threads, except the blocks' coordinates.
     """
 
     block_of: Arr
     present: Arr
     special: dict[str, Arr]
+
+
+@lru_cache(maxsize=2)
+def _layout_of(n: int, padded: int, size: int, ranks: int, bx: int, by: int) -> _Layout:
+    """The layout of `n` blocks of `size` threads (with those that fill warps `padded`), `bx` by `by` by the rest; `ranks`: blocks of a cluster."""
+    lane = np.tile(np.arange(padded), n)
+    block_of = np.repeat(np.arange(n, dtype=I64), padded)
+    lane_id = (lane & 31).astype(U32)
+    bit = np.left_shift(np.uint32(1), lane_id)
+    warp = (lane >> 5).astype(U32)
+    special = {
+        "SR_TID.X": (lane % bx).astype(U32),
+        "SR_TID.Y": (lane // bx % by).astype(U32),
+        "SR_TID.Z": (lane // (bx * by)).astype(U32),
+        "SR_LANEID": lane_id,
+        "SR_VIRTID": np.left_shift(warp, np.uint32(8)),
+        "SR_WARPID": warp,
+        "SR_EQMASK": bit,
+        "SR_LTMASK": bit - np.uint32(1),
+        "SR_LEMASK": bit | (bit - np.uint32(1)),
+        "SR_GEMASK": ~(bit - np.uint32(1)),
+        "SR_GTMASK": ~(bit | (bit - np.uint32(1))),
+        "SR_CgaCtaId": (block_of % ranks).astype(U32),
+    }
+    return _Layout(block_of, lane < size, special)
 
 
 class Launch:
@@ -138,7 +164,6 @@ class Launch:
         self._facts: Facts | None = None
         self._store: Arr | None = None
         """The registers of a batch, which the next one of the same size uses again: fresh memory is slow."""
-        self._layouts: dict[int, _Layout] = {}
         """By number of blocks."""
         self._started = 0
         """The first block that has not started; blocks start in the order of their numbers."""
@@ -430,40 +455,17 @@ class Launch:
 
     def _layout(self, n: int, padded: int, size: int, ranks: int) -> _Layout:
         """What batches of `n` blocks share."""
-        known = self._layouts.get(n)
-        if known is None:
-            lane = np.tile(np.arange(padded), n)
-            block_of = np.repeat(np.arange(n, dtype=I64), padded)
-            known = _Layout(block_of, lane < size, self._special(lane, block_of, ranks))
-            self._layouts[n] = known
-        return known
+        bx, by, _ = self.shape.block
+        return _layout_of(n, padded, size, ranks, bx, by)
 
     def _name(self, m: Machine, layout: _Layout, blocks: Arr, padded: int) -> None:
         """Sets the special registers of a batch."""
-        m.special.update(layout.special)
+        m.special.update(layout.special | self._constants())
         for i, axis in enumerate("XYZ"):
             m.special[f"SR_CTAID.{axis}"] = np.repeat(blocks[:, i].astype(U32), padded)
 
-    def _special(self, lane: Arr, block_of: Arr, ranks: int) -> dict[str, Arr]:
-        """The special registers of threads, without the coordinates of their blocks."""
-        bx, by, _ = self.shape.block
-        lane_id = (lane & 31).astype(U32)
-        bit = np.left_shift(np.uint32(1), lane_id)
-        warp = (lane >> 5).astype(U32)
-        out = {
-            "SR_TID.X": (lane % bx).astype(U32),
-            "SR_TID.Y": (lane // bx % by).astype(U32),
-            "SR_TID.Z": (lane // (bx * by)).astype(U32),
-            "SR_LANEID": lane_id,
-            "SR_VIRTID": np.left_shift(warp, np.uint32(8)),
-            "SR_WARPID": warp,
-            "SR_EQMASK": bit,
-            "SR_LTMASK": bit - np.uint32(1),
-            "SR_LEMASK": bit | (bit - np.uint32(1)),
-            "SR_GEMASK": ~(bit - np.uint32(1)),
-            "SR_GTMASK": ~(bit | (bit - np.uint32(1))),
-            "SR_CgaCtaId": (block_of % ranks).astype(U32),
-        }
+    def _constants(self) -> dict[str, Arr]:
+        """The special registers that are the same for all threads."""
         one = {
             "SR_SWINHI": SHARED_WINDOW >> 32,
             "SR_LMEMHIOFF": STACK_TOP - self.stack,
@@ -473,7 +475,7 @@ class Launch:
             "SR_CgaSize": self._cluster_code,
             "SR_ORDERING_TICKET": 0,
         }
-        return out | {key: np.full(1, value, U32) for key, value in one.items()}
+        return {key: np.full(1, value, U32) for key, value in one.items()}
 
     def _error(self, f: Fault, e: Engine, blocks: Arr, padded: int) -> SimError:
         plan = e.compile(e.fault_pc)

@@ -60,7 +60,7 @@ class Arguments:
         if known is not None:
             return known[1]
         raw = np.ascontiguousarray(v)
-        address = self._arena.allocate(raw.nbytes, f"argument {i}")
+        address = self._arena.allocate(raw.nbytes, f"argument {i}", clear=False)
         self._arena.write(address, raw)
         self._arrays[id(v)] = (v, address)
         return address

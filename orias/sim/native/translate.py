@@ -54,7 +54,7 @@ CODES: Final = [
 RECORD: Final = np.dtype(
     [
         ("code", "i4"), ("guard", "i4"), ("d", "i4"), ("uniform", "i4"), ("kind", "i4", 3), ("flag", "i4", 3), ("value", "u4", 3),
-        ("high", "u4", 3), ("p", "i4", 3), ("q", "i4", 2), ("x", "i4"), ("y", "i4"), ("z", "i4"),
+        ("high", "u4", 3), ("p", "i4", 3), ("q", "i4", 2), ("x", "i4"), ("y", "i4"), ("z", "i4"), ("closely", "i4"),
     ]
 )  # fmt: skip
 """``Op`` of ``vector.c``."""
@@ -658,5 +658,5 @@ def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | Non
         return None
     kind, flag, value, high = zip(*r.sources, strict=True)
     return (
-        CODES.index(r.code), guard, r.d, 1 if s.uniform else 2 if whole else 0, kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z,
+        CODES.index(r.code), guard, r.d, 1 if s.uniform else 2 if whole else 0, kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z, 0,
     )  # fmt: skip

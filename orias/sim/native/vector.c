@@ -27,6 +27,7 @@ enum {
 };
 enum { GLOBAL, SHARED, LOCAL, GENERIC };
 enum { S_FTZ = 1, S_SAT = 2 };
+enum { FALSE = 15 }; /* The code of a predicate that never holds. */
 
 typedef struct {
     i32 code, guard, d;
@@ -35,6 +36,7 @@ typedef struct {
     u32 value[3], high[3];
     i32 p[3], q[2];
     i32 x, y, z;
+    i32 closely; /* An access that has once been left to its builder: it is checked for all threads before any of them goes on. */
 } Op;
 
 typedef struct {
@@ -47,6 +49,8 @@ typedef struct {
     i64 threads, warps, allocations, arena_base, shared_size, shared_reach, local_stride, local_base, local_size, local_reach;
     i64 shared_window, window_bits, local_window, may_store;
     i64 steps, instructions;
+    i64 pieces; /* Pieces whose next instructions are in `places`; 0: all are at the one that is returned. */
+    i64 *places;
 } State;
 
 /* The rows that an instruction works on: those of threads, or with uniform instructions those of warps. */
@@ -173,11 +177,14 @@ static void put_flag(const Rows *r, i32 q, i64 at, i64 n, const u8 *v, const u8 
 
 static void put64(const Rows *r, i32 d, i64 at, i64 n, const u64 *v, const u8 *mask) {
     if (d < 0) return;
-    u32 t[PIECE], h[PIECE];
-    EACH t[i] = (u32)v[i];
-    EACH h[i] = v[i] >> 32;
-    put(r, d, at, n, t, mask);
-    put(r, d + 1, at, n, h, mask);
+    u32 *low = r->rows + (i64)d * r->width + at, *high = low + r->width;
+    if (!mask) {
+        EACH low[i] = (u32)v[i];
+        EACH high[i] = v[i] >> 32;
+    } else {
+        EACH low[i] = mask[i] ? (u32)v[i] : low[i];
+        EACH high[i] = mask[i] ? v[i] >> 32 : high[i];
+    }
 }
 
 static i64 count(const u8 *mask, i64 n) {
@@ -337,11 +344,17 @@ static void step(const State *s, const Rows *r, const Op *o, i64 at, i64 n, cons
     case IMADW:
     case IMADH:
         A, B;
-        source64(s, r, o, 2, at, n, lc);
-        if (o->x & 1) EACH la[i] = (u64)((i64)(i32)va[i] * (i32)vb[i]);
-        else EACH la[i] = (u64)va[i] * vb[i];
-        if (o->x & 2) EACH la[i] = 0 - la[i];
-        EACH la[i] += lc[i];
+        if (!o->x && !o->flag[2] && (o->kind[2] == CONSTANT || o->kind[2] == IMMEDIATE)) {
+            source64(s, r, o, 2, at, 1, lc);
+            u64 addend = lc[0];
+            EACH la[i] = (u64)va[i] * vb[i] + addend;
+        } else {
+            source64(s, r, o, 2, at, n, lc);
+            if (o->x & 1) EACH la[i] = (u64)((i64)(i32)va[i] * (i32)vb[i]);
+            else EACH la[i] = (u64)va[i] * vb[i];
+            if (o->x & 2) EACH la[i] = 0 - la[i];
+            EACH la[i] += lc[i];
+        }
         if (o->code == IMADW) put64(r, o->d, at, n, la, mask);
         else {
             EACH td[i] = la[i] >> 32;
@@ -371,6 +384,22 @@ static void step(const State *s, const Rows *r, const Op *o, i64 at, i64 n, cons
         u32 na = negate_a ? ~0u : 0, nb = o->x & 2 ? ~0u : 0;
         u64 extra = (negate_a ? 1 : 0) + (o->x >> 1 & 1);
         const u8 *p = predicate(s, r, o->p[0], at, n, pa);
+        if (o->q[0] == 7) {
+            u32 more = (u32)extra;
+            EACH d[i] = more + (td[i] ^ na) + (vb[i] ^ nb) + p[i];
+            DONE;
+            return;
+        }
+        if (!extra && o->p[0] == FALSE) {
+            EACH {
+                u32 sum = td[i] + vb[i];
+                f[i] = sum < td[i];
+                d[i] = sum;
+            }
+            DONE;
+            put_flag(r, o->q[0], at, n, f, mask);
+            return;
+        }
         EACH la[i] = extra + (td[i] ^ na) + (u64)(vb[i] ^ nb) + p[i];
         EACH td[i] = (u32)la[i];
         put(r, o->d, at, n, td, mask);
@@ -664,6 +693,21 @@ static int offsets(const State *s, const Rows *r, const Op *o, i64 at, i64 n, co
     u64 any = 0, t[PIECE];
     if (space == GLOBAL || space == GENERIC) {
         u64 add = (u64)(i64)o->z;
+        if (space == GLOBAL && !on && o->kind[0] == REGISTER && !o->flag[0] && o->kind[1] == IMMEDIATE) {
+            const u32 *v = r->rows + (i64)o->value[0] * r->width + at, *w = v + r->width;
+            add -= s->arena_base;
+            EACH {
+                u64 b = ((u64)w[i] << 32 | v[i]) + add;
+                a[i] = b;
+                any |= b;
+                low = (i64)b < low ? (i64)b : low;
+                high = (i64)b > high ? (i64)b : high;
+            }
+            span->low = low;
+            span->high = high;
+            span->bits |= any;
+            return 1;
+        }
         if (o->kind[0] == REGISTER && !o->flag[0]) {
             const u32 *v = r->rows + (i64)o->value[0] * r->width + at, *w = v + r->width;
             EACH a[i] = ((u64)w[i] << 32 | v[i]) + add;
@@ -697,9 +741,12 @@ static int offsets(const State *s, const Rows *r, const Op *o, i64 at, i64 n, co
         }
     }
     if (on) {
-        EACH any |= on[i] ? a[i] : 0;
-        EACH low = on[i] && (i64)a[i] < low ? (i64)a[i] : low;
-        EACH high = on[i] && (i64)a[i] > high ? (i64)a[i] : high;
+        EACH {
+            i64 m = -(i64)on[i], v = a[i], least = (v & m) | (INT64_MAX & ~m), most = (v & m) | (INT64_MIN & ~m);
+            any |= v & m;
+            low = least < low ? least : low;
+            high = most > high ? most : high;
+        }
     } else EACH {
         i64 v = a[i];
         any |= a[i];
@@ -772,8 +819,10 @@ static void load(const Rows *r, const Op *o, i64 first, i64 stop, const u8 *mask
         if (!on && size == 4 && n == 32) {
             u64 b = a[0], row = 0, same = 0;
             for (int i = 0; i < 32; i++) row |= a[i] ^ (b + 4 * i), same |= a[i] ^ b;
-            if (!row) memcpy(d, (const void *)b, 128);
-            else if (!same) {
+            if (!row) {
+                /* The next piece is likely to go on after this one. */
+                memcpy(d, (const void *)b, 128);
+            } else if (!same) {
                 u32 w = AT(u32, b);
                 for (int i = 0; i < 32; i++) d[i] = w;
             } else
@@ -827,16 +876,23 @@ static int reach(State *s, const Rows *r, const Op *o, i64 first, i64 stop, cons
     return 1;
 }
 
+/* Whether pieces of threads may run an instruction each for itself. */
+static int in_pieces(const Op *o, int fused) {
+    return o->code > BRA && (o->code < FIRST_MEMORY || (fused && o->code == LOAD && !o->closely));
+}
+
 /* Runs instructions from `pc` on for the threads from `first` up to `stop` where `lanes` (NULL: all) are set, `active` of them.
  * Stops at instruction `end`, after `most` steps, or where this file goes no further; returns the next instruction.
- * `jumps`: branches that all threads take, or none, are followed. */
-__attribute__((visibility("default"))) i64 orias_run(State *s, const Op *ops, i64 pc, i64 end, i64 last, i64 first, i64 stop, const u8 *lanes,
+ * `jumps`: 1: branches that all threads take, or none, are followed; 2: loads are done piece by piece, as nothing is stored between
+ * them.  Where the load of a piece is left undone, those before may be further on: `places` has the next instruction of each piece. */
+__attribute__((visibility("default"))) i64 orias_run(State *s, Op *ops, i64 pc, i64 end, i64 last, i64 first, i64 stop, const u8 *lanes,
                                                      i64 active, i64 most, i64 jumps) {
     static u8 guard[1 << 20];
     const i64 span = stop - first;
     const Rows threads = {s->registers, s->predicates, s->threads}, warps = {s->uniform, s->uniform_predicates, s->warps};
-    const int whole = active == span && !(first & 31) && !(stop & 31);
+    const int whole = active == span && !(first & 31) && !(stop & 31), fused = jumps & 2 && !(first & 31);
     i64 done = 0, instructions = 0;
+    s->pieces = 0;
     if (span > (i64)sizeof guard) return pc;
     while (done < most && pc != end && pc >= 0 && pc < last) {
         const Op *o = ops + pc;
@@ -854,13 +910,13 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, const Op *ops, i6
                 }
             }
             if (taken && taken != active) break;
-            if (taken && !jumps) break;
+            if (taken && !(jumps & 1)) break;
             done++;
             instructions += taken;
             pc = taken ? o->x : pc + 1;
             continue;
         }
-        if (o->code >= FIRST_MEMORY) {
+        if (!in_pieces(o, fused)) {
             const u8 *mask = lanes;
             i64 n = span, here = active;
             if (o->guard >= 0) {
@@ -884,16 +940,15 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, const Op *ops, i6
             pc++;
             continue;
         }
-        i64 to = pc;
-        while (to != end && to < last && to - pc < most - done && ops[to].code > BRA && ops[to].code < FIRST_MEMORY && (whole || !ops[to].uniform)) to++;
-        for (i64 at = first; at < stop; at += PIECE) {
+        i64 to = pc, pieces = 0;
+        while (to != end && to < last && to - pc < most - done && in_pieces(ops + to, fused) && (whole || !ops[to].uniform)) to++;
+        for (i64 at = first; at < stop; at += PIECE, pieces++) {
             i64 n = stop - at < PIECE ? stop - at : PIECE;
             const u8 *on = lanes ? lanes + (at - first) : 0;
             i64 here = on ? count(on, n) : n;
-            if (!here) continue;
             if (here == n) on = 0;
-            for (i64 k = pc; k < to; k++) {
-                const Op *p = ops + k;
+            for (i64 k = pc; here && k < to; k++) {
+                Op *p = ops + k;
                 if (p->uniform == 1) {
                     step(s, &warps, p, at >> 5, n >> 5, 0);
                     instructions += n;
@@ -910,12 +965,25 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, const Op *ops, i6
                     if (!running) continue;
                     mask = running == n ? 0 : g;
                 }
+                if (p->code == LOAD) {
+                    Span reached = {INT64_MAX, INT64_MIN, 0};
+                    if (!offsets(s, &threads, p, at, n, mask, s->address, &reached) || !addresses(s, p, at, n, mask, s->address, &reached)) {
+                        p->closely = 1;
+                        to = k;
+                        break;
+                    }
+                    load(&threads, p, at, at + n, mask, s->address);
+                } else step(s, &threads, p, at, n, mask);
                 instructions += running;
-                step(s, &threads, p, at, n, mask);
             }
+            s->places[pieces] = to;
         }
         done += to - pc;
         pc = to;
+        if (s->places[0] != pc) {
+            s->pieces = pieces;
+            break;
+        }
     }
     s->steps = done;
     s->instructions = instructions;

@@ -7,17 +7,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.decode import Decoded
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U64
-from orias.sim.native.translate import BANKS, RECORD, record
+from orias.sim.native.translate import BANKS, RECORD
 from orias.sim.native.vector_library import library
 
 _THIN: Final = 16
 """Sets with fewer than one thread in so many of their range are left to numpy."""
 _WIDEST: Final = 1 << 20
 """Threads of a range at the most: scratch memory of the C library."""
+_PIECE: Final = 1024
+"""``PIECE`` of ``vector.c``."""
+_JUMPS, _FUSED = 1, 2
 _POINTER: Final = ctypes.c_void_p
 
 
@@ -32,28 +34,27 @@ class _State(ctypes.Structure):
             (x, ctypes.c_int64)
             for x in (
                 "threads", "warps", "allocations", "arena_base", "shared_size", "shared_reach", "local_stride", "local_base",
-                "local_size", "local_reach", "shared_window", "window_bits", "local_window", "may_store", "steps", "instructions",
+                "local_size", "local_reach", "shared_window", "window_bits", "local_window", "may_store", "steps", "instructions", "pieces",
             )
         ),
+        ("places", _POINTER),
     )  # fmt: skip
 
 
 class Records:
-    """The records of a module's instructions, for kernels with at least `registers` registers; made when they are reached."""
+    """The records of a module's instructions, made by `record` when they are reached."""
 
-    def __init__(self, count: int, registers: int, decoded: Callable[[int], tuple[Decoded, int] | None]) -> None:
+    def __init__(self, count: int, record: Callable[[int], tuple[object, ...] | None]) -> None:
         self.table: Final = np.zeros(count, RECORD)
         self.address: Final = self.table.ctypes.data
         self.known: Final = bytearray(count)
         """0: not looked at; 1: the C code has it; 2: it has not."""
-        self._registers = registers
-        self._decoded = decoded
+        self._record = record
 
     def find(self, pc: int) -> None:
         """Makes the records from an instruction on, up to one that the C code does not have."""
         while pc < len(self.known) and not self.known[pc]:
-            found = self._decoded(pc)
-            made = None if found is None else record(found[0], found[1], self._registers)
+            made = self._record(pc)
             if made is None:
                 self.known[pc] = 2
                 return
@@ -82,6 +83,9 @@ class Vector:
         s.bank = (_POINTER * 8)(*[_at(m.const[k]) if k in m.const and k in BANKS else None for k in range(8)])
         self._address: Final = np.empty(m.threads, U64)
         s.address = _at(self._address)
+        self._places: Final = np.empty(m.threads // _PIECE + 2, I64)
+        s.places = _at(self._places)
+        self.parts: list[tuple[int, Active]] = []
         s.threads, s.warps = m.threads, m.warps
         bits = 32 if m.has_clusters else 24
         s.window_bits, s.shared_window, s.local_window = bits, m.window_shared >> bits, m.window_local >> 24
@@ -106,11 +110,14 @@ class Vector:
         if not self._local_pending:
             s.local = _at(self._m.local.data)
 
-    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool) -> tuple[int, int, int]:
+    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool) -> tuple[int, int, int]:
         """Runs threads from an instruction on: the next instruction, and the steps and instructions of threads that were done.
 
         It stops before instruction `end` and after `most` steps.  `jumps`: branches that all threads take are followed.
+        Without `together` some threads may get further than others; then ``parts`` has all of them with their next
+        instructions, the lowest last.
         """
+        self.parts = []
         if not 0 <= pc < self._last:
             return pc, 0, 0
         known = self._known[pc]
@@ -128,13 +135,21 @@ class Vector:
         if m.arena.changes != self._changes or (self._local_pending and not m.local.pending):
             self._refresh(m.arena)
         lanes = None if span == cur.n else _at(cur.mask)
-        pc = self._run(
-            self._place, self._records.address, pc, end, self._last, first, stop, lanes, cur.n, most, 1 if jumps else 0
-        )
+        how = (_JUMPS if jumps else 0) | (0 if together else _FUSED)
+        pc = self._run(self._place, self._records.address, pc, end, self._last, first, stop, lanes, cur.n, most, how)
         s = self._state
+        if s.pieces:
+            self.parts = self._apart(cur, self._places[: s.pieces])
         m.shared.reach = max(m.shared.reach, s.shared_reach)
         m.local.reach = max(m.local.reach, s.local_reach)
         return pc, s.steps, s.instructions
+
+    @staticmethod
+    def _apart(cur: Active, places: npt.NDArray[Any]) -> list[tuple[int, Active]]:
+        """Threads by the next instruction of their piece, the lowest last; pieces without threads do not count."""
+        of = np.repeat(places, _PIECE)[: cur.stop - cur.first]
+        masks = [(int(pc), (of == pc) & cur.mask) for pc in np.unique(places)[::-1]]
+        return [(pc, Active.where(mask, cur.first)) for pc, mask in masks if mask.any()]
 
 
 def vector(m: Machine, records: Callable[[int], Records]) -> Vector | None:

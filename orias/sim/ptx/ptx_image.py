@@ -221,7 +221,6 @@ class _PtxLaunch(Launch):
         self.instructions = 0
         self.steps = 0
         self.ended = 0
-        self._layouts = {}
         self.name = kernel.name
         image.param_base = image.arena.allocate(max(len(params), 1), "parameters")
         image.arena.write(image.param_base, params)
