@@ -33,14 +33,16 @@ _interruptions: list[type[BaseException]] = []
 def connect(place: int, path: str) -> None:
     """Store the callback at address `place` of the library at `path`; without one every function fails."""
     driver = Driver.of_process = Driver(path)
-    own, runtime = library.functions(), library.runtime_functions()
-    exported: list[library.Function | library.RuntimeFunction] = [*own, *runtime]
+    own, runtime, management = library.functions(), library.runtime_functions(), library.management_functions()
+    exported: list[library.Function | library.RuntimeFunction] = [*own, *runtime, *management]
     names = [f.symbol for f in exported]
-    silent = [f.of in _NO_ERRORS for f in exported]
-    counts = [*(len(f.arguments or "") for f in own), *(f.values for f in runtime)]
+    first_of_management = len(own) + len(runtime)
+    silent = [f.of in _NO_ERRORS or i >= first_of_management for i, f in enumerate(exported)]
+    counts = [*(len(f.arguments or "") for f in own), *(f.values for f in (*runtime, *management))]
     handlers = [next((HANDLERS[n] for n in f.names if n in HANDLERS), None) for f in exported]
     first_runtime = len(own)
     lock = threading.RLock()
+    ctypes.c_uint64.in_dll(ctypes.CDLL(path), "orias_pool").value = driver.pool
     interruption = ctypes.c_void_p.in_dll(ctypes.CDLL(path), "orias_interruption")
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
@@ -60,7 +62,7 @@ def connect(place: int, path: str) -> None:
                 result = handler.function(driver, *given) or 0
         except DriverError as e:
             result, reason = e.number, e.reason
-            if index >= first_runtime:
+            if first_runtime <= index < first_of_management:
                 failed(driver, result)
         except Exception:
             sys.stderr.write(f"orias: {names[index]}: internal error\n{traceback.format_exc()}")

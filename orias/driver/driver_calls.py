@@ -1,4 +1,4 @@
-"""All functions of the driver and the runtime: importing the families enters them."""
+"""All functions of the driver, the runtime and the management library: importing the families enters them."""
 
 from orias.driver import (
     calls_device,
@@ -12,6 +12,7 @@ from orias.driver import (
     calls_stream,
     calls_texture,
     calls_virtual,
+    management_calls,
     runtime_calls,
     runtime_graph,
     runtime_launch,
@@ -33,6 +34,7 @@ __all__ = [
     "calls_stream",
     "calls_texture",
     "calls_virtual",
+    "management_calls",
     "runtime_calls",
     "runtime_graph",
     "runtime_launch",

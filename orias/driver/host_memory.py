@@ -72,6 +72,11 @@ def enough_memory() -> Iterator[None]:
         raise DriverError("OUT_OF_MEMORY", str(e)) from None
 
 
+def memory_in_use() -> int:
+    """Bytes of device memory that this process has allocated."""
+    return sum(arena.used for arena in _made)
+
+
 class Shadow(Protocol):
     """Follows what is written to device memory."""
 
@@ -137,7 +142,7 @@ class HostArena(Arena):
             _made.append(HostArena(capacity))
         return _made[0]
 
-    def allocate(self, size: int, name: str, align: int = 256) -> int:
+    def allocate(self, size: int, name: str, align: int = 256, clear: bool = True) -> int:
         """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
         self._check_room(size)
         address = self.reserve(size, align)

@@ -1,7 +1,8 @@
 """Builds the driver and runtime libraries with the machine's C compiler, once for each version, into the user's cache.
 
 ``libcuda.so.1`` is one C file: ``data/door.c`` and a function for each line of ``data/functions.txt``.  ``libcudart.so.12``
-and ``.13`` are ``data/runtime.c`` and a function for each line of ``data/runtime_functions.txt`` of that version.  Lines that end
+and ``.13`` are ``data/runtime.c`` and a function for each line of ``data/runtime_functions.txt`` of that version,
+``libnvidia-ml.so.1`` is ``data/management.c`` and those of ``data/management_functions.txt``.  Lines that end
 in ``ptsz`` or ``ptds`` make a second function, for programs whose stream 0 is one of the calling thread.
 """
 
@@ -32,9 +33,14 @@ _IN_PLACE: Final = "H"
 RUNTIMES: Final = ("12", "13")
 """Major versions of the runtime library."""
 _WITHOUT_WORK: Final = (
-    "Free", "Destroy", "Unload", "Unregister", "Release", "Synchronize", "SetCurrent", "PushCurrent", "Trim", "DefaultMemPool"
+    "Free", "Destroy", "Unload", "Unregister", "Release", "Synchronize", "SetCurrent", "PushCurrent", "Trim"
 )  # fmt: skip
 """Words in the names of functions that have nothing to do at the end: they give something back, wait, or choose a context."""
+_AT_END: Final = {
+    "cuGetErrorName": "NAMES_RESULT", "cuGetErrorString": "DESCRIBES_RESULT",
+    **dict.fromkeys(("cuDeviceGetDefaultMemPool", "cudaDeviceGetDefaultMemPool"), "GIVES_POOL"),
+}  # fmt: skip
+"""What some functions write at the end."""
 PER_THREAD_STREAM: Final = 2
 """The handle of the calling thread's default stream (CU_STREAM_PER_THREAD)."""
 
@@ -58,7 +64,7 @@ class Function(NamedTuple):
 
 
 class RuntimeFunction(NamedTuple):
-    """A function of the runtime library: its symbol, ``12``, ``13`` or ``all``, its arguments (``=`` first: a pointer is returned).
+    """A function of the runtime or management library: its symbol, ``12``, ``13`` or ``all``, its arguments (``=`` first: a pointer is returned).
 
     ``of`` as in :class:`Function`.
     """
@@ -103,12 +109,22 @@ def runtime_functions() -> list[RuntimeFunction]:
     return [RuntimeFunction(*form) for form in _forms("runtime_functions.txt")]
 
 
+@functools.cache
+def management_functions() -> list[RuntimeFunction]:
+    """The functions of the management library, in the order of the table."""
+    return [RuntimeFunction(*form) for form in _forms("management_functions.txt")]
+
+
+def _idle(symbol: str) -> bool:
+    """Whether a function has nothing to do at the end, and no result to write."""
+    return any(w in symbol for w in _WITHOUT_WORK) and "Get" not in symbol and not symbol.endswith("Node")
+
+
 def _at_end() -> str:
     """The C table of what each function does once the interpreter has ended."""
-    named = {"cuGetErrorName": "NAMES_RESULT", "cuGetErrorString": "DESCRIBES_RESULT"}
-    symbols = [*(f.symbol for f in functions()), *(f.symbol for f in runtime_functions())]
-    idle = [any(w in s for w in _WITHOUT_WORK) and not s.endswith("Node") for s in symbols]
-    words = [named.get(s) or ("SUCCEEDS" if i else "FAILS") for s, i in zip(symbols, idle, strict=True)]
+    words = [_AT_END.get(f.symbol) or ("SUCCEEDS" if _idle(f.symbol) else "FAILS") for f in functions()]
+    words += [_AT_END.get(f.symbol) or ("SUCCEEDS" if _idle(f.symbol) else "FAILS") for f in runtime_functions()]
+    words += ["SUCCEEDS" if f.symbol == "nvmlShutdown" else "UNINITIALIZED" for f in management_functions()]
     return f"const unsigned char at_end[] = {{{', '.join(words)}}};"
 
 
@@ -141,11 +157,19 @@ def source() -> str:
 
 def runtime_source(major: str) -> str:
     """The C text of the runtime library of a major version."""
-    out = [(DATA / "runtime.c").read_text(encoding="utf-8")]
     first = len(functions())
-    for index, f in enumerate(runtime_functions(), first):
-        if f.major not in (major, "all"):
-            continue
+    chosen = [(i, f) for i, f in enumerate(runtime_functions(), first) if f.major in (major, "all")]
+    return _stubs("runtime.c", chosen)
+
+
+def management_source() -> str:
+    """The C text of the management library."""
+    return _stubs("management.c", list(enumerate(management_functions(), len(functions()) + len(runtime_functions()))))
+
+
+def _stubs(head: str, numbered: list[tuple[int, RuntimeFunction]]) -> str:
+    out = [(DATA / head).read_text(encoding="utf-8")]
+    for index, f in numbered:
         if f.arguments is None:
             out.append(f"EXPORT int {f.symbol}(void) {{ return NOT_SUPPORTED; }}")
             continue
@@ -166,25 +190,20 @@ def folder() -> Path:
     """The folder with the libraries, built if they are not there; BuildError without a C compiler or if it fails."""
     text = source()
     runtimes = {major: runtime_source(major) for major in RUNTIMES}
-    digest = hashlib.sha256("\0".join([text, *runtimes.values()]).encode()).hexdigest()[:16]
+    management = management_source()
+    digest = hashlib.sha256("\0".join([text, *runtimes.values(), management]).encode()).hexdigest()[:16]
     place = cache() / f"driver-{digest}"
     if not (place / "libcuda.so").exists():
         place.mkdir(parents=True, exist_ok=True)
         build(text, place / "libcuda.so.1", ["-O1", "-ldl", "-lpthread"])
+        beside = ["-O1", "-Wl,-rpath,$ORIGIN", "-L", str(place), "-l:libcuda.so.1"]
+        build(management, place / "libnvidia-ml.so.1", beside)
         for major, code in runtimes.items():
             name = f"libcudart.so.{major}"
             # Programs ask for the symbols of a version that is named after the library.
             versions = place / f"{name}.map"
             versions.write_text(f"{name} {{ global: cuda*; __cuda*; local: *; }};\n", encoding="utf-8")
-            options = [
-                "-O1",
-                f"-Wl,--version-script={versions}",
-                "-Wl,-rpath,$ORIGIN",
-                "-L",
-                str(place),
-                "-l:libcuda.so.1",
-            ]
-            build(code, place / name, options)
+            build(code, place / name, [*beside, f"-Wl,--version-script={versions}"])
         link = place / f"libcuda.so.{os.getpid()}"
         link.symlink_to("libcuda.so.1")
         link.replace(place / "libcuda.so")  # Another process may build the same libraries at the same time.

@@ -297,18 +297,23 @@ from ctypes import byref, c_char_p, c_uint64, c_void_p
 c = ctypes.CDLL("libcuda.so.1")
 context, p = c_void_p(), c_uint64()
 c.cuInit(0), c.cuCtxCreate_v2(byref(context), 0, 0), c.cuMemAlloc_v2(byref(p), ctypes.c_size_t(8))
+pool = c_uint64()
+c.cuDeviceGetDefaultMemPool(byref(pool), 0)
 class Owner:
     def __init__(self, *kept):
         self.kept = kept
     def __del__(self):
-        c, p, text, byref, write = self.kept
+        c, p, text, byref, write, pool, late = self.kept
+        same = c.cuDeviceGetDefaultMemPool(byref(late), 0), late.value == pool, c.cuMemPoolTrimTo(late, 0), c.cuMemGetDefaultMemPool(byref(late), p, 1)
+        write(1, repr(same).encode())
         results = c.cuMemFree_v2(p), c.cuCtxSynchronize(), c.cuMemAlloc_v2(p, 8), c.cuGetErrorName(4, byref(text)), c.cuGetErrorName(1, byref(text))
         write(1, repr(results).encode())
         c.cuGetErrorName(4, byref(text))
         write(1, text.value)
-owner = Owner(c, p, c_char_p(), byref, os.write)
+owner = Owner(c, p, c_char_p(), byref, os.write, pool.value, c_uint64())
 """)
-    assert execute(["--", sys.executable, str(program)]).stdout == "(0, 0, 4, 0, 1)CUDA_ERROR_DEINITIALIZED"
+    out = "(0, True, 0, 4)(0, 0, 4, 0, 1)CUDA_ERROR_DEINITIALIZED"
+    assert execute(["--", sys.executable, str(program)]).stdout == out
 
 
 def test_an_exception_of_a_signal_handler_ends_a_launch_and_reaches_the_program(tmp_path):

@@ -87,8 +87,10 @@ static void attach(void) {
 
 // What functions do once the interpreter has ended and destructors of the program's objects still run: those that give
 // something back, wait or choose a context succeed, because all of it goes with the process (library.py writes the table).
-enum { FAILS, SUCCEEDS, NAMES_RESULT, DESCRIBES_RESULT };
+enum { FAILS, SUCCEEDS, NAMES_RESULT, DESCRIBES_RESULT, GIVES_POOL, UNINITIALIZED };
 extern const unsigned char at_end[];
+
+EXPORT uint64_t orias_pool; // The device's default pool.
 
 static int call_at_end(int index, const int64_t *values) {
     const char *text = at_end[index] == NAMES_RESULT ? "CUDA_ERROR_DEINITIALIZED" : "driver shutting down";
@@ -100,6 +102,13 @@ static int call_at_end(int index, const int64_t *values) {
         // The only result of a function at this time.
         *(const char **)values[1] = values[0] == DEINITIALIZED ? text : 0;
         return values[0] == DEINITIALIZED ? 0 : INVALID_VALUE;
+    case GIVES_POOL:
+        if (!values[0])
+            return INVALID_VALUE;
+        *(uint64_t *)values[0] = orias_pool;
+        return 0;
+    case UNINITIALIZED:
+        return 1; // NVML_ERROR_UNINITIALIZED
     }
     return DEINITIALIZED;
 }
