@@ -1,9 +1,10 @@
-"""The memory of a batch of blocks is free when the next one starts, without help of the collector of cycles."""
+"""The memory of a batch of blocks is free when the next one starts, and that of arguments after some launches."""
 
 import gc
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import orias
@@ -57,3 +58,19 @@ def test_ptx(no_collector: None) -> None:
     out = image.arena.allocate(4 * BLOCKS, "out")
     image.launch("k", (BLOCKS, 1, 1), (32, 1, 1), [out.to_bytes(8, "little")], 0, 10_000)
     assert machines() == 0
+
+
+def test_arguments_of_many_launches() -> None:
+    image = load(orias.compile(TEXT, arch="sm_80").data)
+    tops, kept = [], []
+    for k in range(12):
+        out = np.zeros(6 << 20, np.uint32)
+        image.launch("k", 100, 32, [out])
+        assert (out[:100] == np.arange(100)).all()
+        assert not out[100:].any()
+        tops.append(image.arena.top)
+        if k == 5:
+            kept.append(image.arena.allocate(64, "kept"))
+    assert tops[0] < tops[1]  # A pointer to the argument of a launch is not one to that of the next.
+    assert max(tops) < 400 << 20
+    assert image.arena.read(kept[0], 64) == bytes(64)

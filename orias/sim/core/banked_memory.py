@@ -21,6 +21,8 @@ PAGE: Final = 4096
 """Device memory has a multiple of so many bytes."""
 GUARD: Final = 4096
 """Unmapped bytes after each allocation."""
+_DEAD: Final = 64 << 20
+"""Bytes of released memory whose addresses are not given out again."""
 
 _TYPES: Final[dict[int, np.dtype[Any]]] = {1: U8, 2: U16, 4: U32, 8: U64}
 
@@ -68,7 +70,20 @@ class _Flat:
 class Arena(_Flat):
     """Device memory: allocations at realistic addresses, with unmapped gaps between them."""
 
-    __slots__ = ("_last", "base", "bindings", "changes", "ends", "log", "names", "objects", "paired", "starts", "top")
+    __slots__ = (
+        "_last",
+        "_reuse_at",
+        "base",
+        "bindings",
+        "changes",
+        "ends",
+        "log",
+        "names",
+        "objects",
+        "paired",
+        "starts",
+        "top",
+    )
 
     def __init__(self, size: int, base: int = GLOBAL_BASE) -> None:
         super().__init__(-(-size // PAGE) * PAGE)
@@ -79,6 +94,8 @@ class Arena(_Flat):
         self.names: list[str] = []
         self.top = 0
         self._last = (0, 0)
+        self._reuse_at = _DEAD
+        """Where ``top`` is looked at again by :meth:`reuse`."""
         self.changes = 0
         """How often allocations were made or released."""
         self.objects: dict[int, Any] = {}
@@ -160,6 +177,23 @@ class Arena(_Flat):
         self.changes += 1
         self._last = (0, 0)
         return True
+
+    def reuse(self) -> None:
+        """Between launches: gives addresses out again if many of them, up to the last one, were those of earlier launches.
+
+        Addresses of the last launches stay invalid for a while, so that a kernel that has kept one is told.
+        """
+        if self.top < self._reuse_at:
+            return
+        k = len(self.starts)
+        while k and (self.starts[k - 1] == self.ends[k - 1] or self.names[k - 1] == "parameters"):
+            k -= 1
+        if k < len(self.starts) and self.top - self.starts[k] >= _DEAD:
+            self.top = self.starts[k]
+            del self.starts[k:], self.ends[k:], self.names[k:]
+            self._last = (0, 0)
+            self.changes += 1
+        self._reuse_at = self.top + _DEAD
 
     def write(self, address: int, data: bytes | Arr) -> None:
         """Writes bytes at an address, unchecked."""

@@ -605,6 +605,8 @@ class Image:
             )  # fmt: skip
             result.add(r)
         arguments.give_back()
+        if type(self.arena) is Arena:
+            self.arena.reuse()
         return result
 
     def _together(self, launch: Launch, threads: int) -> str:
