@@ -386,7 +386,8 @@ issued:
         cluster=c.group,
     ).replace(".b8 data[16384]", f".b8 data[{size}]")
 
-    sums = scaled_x @ scaled_y.T * (-1 if c.negate in (1, 2) else 1) * (len(c.uses) if c.keep else 1)
+    # A sum of products that is zero is positive, whatever is negated.
+    sums = scaled_x @ scaled_y.T * (-1 if c.negate in (1, 2) else 1) * (len(c.uses) if c.keep else 1) + 0.0
     if c.keep:
         sums = sums + old * 2.0**-c.scale
     want = memory.copy()

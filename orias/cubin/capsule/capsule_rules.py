@@ -9,7 +9,7 @@ and ``=l`` (a table of LOP3 that is, or is not, the AND or OR of two operands; X
 - ``whole BYTES FIELD ...``: the bytes of the record, trailing zeros left out, and the fields that are filled in: number
   of the operand, type and lowest bit, such as ``1R102``.  The guard of a single instruction is filled in always.
 
-Types: ``R`` register of 10 bits (RZ and URZ all ones), ``N`` the register after it, ``P`` predicate of 5 bits (PT all ones), ``!`` one bit for a
+Types: ``R`` register of 10 bits (RZ and URZ all ones), ``N`` the register after it, ``M`` the one after that, ``P`` predicate of 5 bits (PT all ones), ``!`` one bit for a
 negated predicate, ``B`` barrier of 5 bits, ``I`` and ``D`` low and high half of an immediate, ``X`` an immediate of 32
 bits extended by its sign to 64, ``H`` a signed immediate that must fit 16 bits, ``Y`` one of a byte, ``C`` offset in a constant bank, ``K`` the
 same from the start of the parameters.
@@ -29,7 +29,7 @@ from orias.isa.operand import INV, PT, Opnd, const_offset, is_hardwired, payload
 RULES_PATH: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.txt")
 PARAMETERS: Final = 0x380
 """Offset of the parameters in constant bank 0 of every target with capsules."""
-FIELD_WIDTHS: Final[dict[str, int]] = {"R": 10, "N": 10, "P": 5, "!": 1, "B": 5, "I": 32, "D": 32, "X": 64, "C": 32, "K": 32, "H": 16, "Y": 8}  # fmt: skip
+FIELD_WIDTHS: Final[dict[str, int]] = {"R": 10, "N": 10, "M": 10, "P": 5, "!": 1, "B": 5, "I": 32, "D": 32, "X": 64, "C": 32, "K": 32, "H": 16, "Y": 8}  # fmt: skip
 GUARD_BITS: Final = 1 << 32 | 31 << 35
 """The guard in a Mercury instruction: negated or not, and the number."""
 NOT_NEGATED: Final = -1
@@ -72,6 +72,8 @@ def field_value(kind: str, o: Opnd) -> int:
         return 1023 if p == _ZERO else p
     if kind == "N":
         return p + 1
+    if kind == "M":
+        return p + 2
     if kind == "P":
         return 31 if p == _TRUE else p
     if kind == "!":
