@@ -2,7 +2,8 @@
 
 ptxas 13.0.88 writes them without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"): MEMBAR,
 ERRBAR, CGAERRBAR, then CCTL.IVALL (a NOP at CTA scope) or the access that the fence releases; an access that acquires, then
-CCTL.IVALL or a NOP; MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RED and the read of its result.
+CCTL.IVALL or a NOP; MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RED and the read of its result;
+the two halves of an access to tensor memory by 16 lanes.
 """
 
 from typing import Final
@@ -30,6 +31,8 @@ _VIEW: Final = "FENCE.VIEW.ASYNC.S"
 _VIEW_FOLLOWER: Final = "SYNCS.EXCH.64"
 _REDUCTIONS: Final = ("BAR.RED", f"{BARRIER_PAIR}.RED")
 _RESULT: Final = "B2R.RESULT"
+_HALF: Final = "16dp32bit_t0_t15"
+_OTHER_HALF: Final = "16dp32bit_t16_t31"
 _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
 
@@ -46,7 +49,7 @@ def gather_fences(fn: Func) -> None:
     if not fn.target.has(features.MERCURY_LAYOUT):
         return
     for b in fn.blocks:
-        if any(i.op.flags & F_FENCE for i in b.insts):
+        if any(i.op.flags & F_FENCE or i.op.has(_HALF) for i in b.insts):
             b.insts = _gathered(b.insts, fn)
 
 
@@ -101,7 +104,7 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         return alone
     out = list(alone)
     at = first
-    follower = _VIEW_FOLLOWER if inst.op.name == _VIEW else _RESULT if inst.op.name.startswith(_REDUCTIONS) else ""
+    follower = _follower(inst)
     if follower:
         at = _next(insts, first, True)
         return [first, at] if at >= 0 and insts[at].op.name == follower else alone
@@ -124,6 +127,15 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         # What an acquire does not order before itself may come after it as well.
         at = _next(insts, at)
     return [*out, at] if at >= 0 and _acquires(insts[at]) else out
+
+
+def _follower(inst: Inst) -> str:
+    """The name of the one operation that belongs to an instruction, whatever it orders; nothing if there is none."""
+    if inst.op.name == _VIEW:
+        return _VIEW_FOLLOWER
+    if inst.op.name.startswith(_REDUCTIONS):
+        return _RESULT
+    return inst.op.name.replace(_HALF, _OTHER_HALF) if inst.op.has(_HALF) else ""
 
 
 def _next(insts: list[Inst], after: int, guarded: bool = False) -> int:

@@ -76,6 +76,22 @@ def test_stochastic_rounding(arch: str) -> None:
     compiled(head + "".join(KERNEL.format(number=k, line=line) for k, line in enumerate(roundings())), arch, 3)
 
 
+HALVES = """.visible .entry k(.param .u64 p, .param .u32 t) {
+.reg .b64 %p; .reg .b32 %t, %r<4>, %s;
+ld.param.u64 %p, [p]; ld.param.u32 %t, [t]; ld.global.u32 %r0, [%p]; ld.global.u32 %r1, [%p+4];
+tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%t], 2, {%r0, %r1}; tcgen05.wait::st.sync.aligned;
+mul.lo.u32 %s, %r0, %r1; add.u32 %s, %s, 77;
+tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%r2, %r3}, [%t], 2; tcgen05.wait::ld.sync.aligned;
+add.u32 %s, %s, %r2; xor.b32 %s, %s, %r3; st.global.u32 [%p], %s; ret; }
+"""
+
+
+@pytest.mark.parametrize("level", [0, 1, 3])
+def test_halves_of_an_access_stay_together(tmp_path: Path, level: int) -> None:
+    before = compiled(HEAD + HALVES, "sm_100f", level)
+    assert differences(before, finalised(before, tmp_path)) == (1, [])
+
+
 PROGRAMS = [p for p in [*transfers(), *products()] if "sm_100a" in p.targets]
 
 
