@@ -201,11 +201,28 @@ def _tools_patch(c: Command, s: Settings) -> None:
         s.warn(f"Conflicting options '{name}' and '--compile-as-tools-patch' specified, ignoring '{name}' option")
 
 
+def _refused_of_patch(c: Command, given: str, s: Settings) -> bool:
+    """Adds the error on a register limit with -astoolspatch, whose code has the fewest registers; True if there is one."""
+    number = {"archmin": STEPS[0], "archmax": MOST_REGISTERS}.get(given, 0)
+    if number == 0:
+        try:
+            number = parse_number(given)
+        except UsageError:
+            return False
+    if not c.flag("compile-as-tools-patch") or 0 <= number <= FEWEST_REGISTERS:
+        return False
+    what = f"Invalid value '{number}' of 'maxrregcount' with option '--compile-as-tools-patch'"
+    s.messages.append(("error", what))
+    return True
+
+
 def _limits(c: Command, s: Settings) -> None:
     """Options about registers and threads."""
     arch = s.options.arch
     if c.has("maxrregcount"):
-        s.options.maxrregcount = _registers(c.values["maxrregcount"], "maxrregcount", arch, s)
+        given = c.values["maxrregcount"]
+        if not _refused_of_patch(c, given, s):
+            s.options.maxrregcount = _registers(given, "maxrregcount", arch, s)
     name = "device-function-maxrregcount"
     if c.has(name):
         if c.flag("compile-only"):

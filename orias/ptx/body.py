@@ -17,7 +17,16 @@ from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.module_directives import alias_directive, inner_function, repeated_names, target_directive
 from orias.ptx.names import NAMES
 from orias.ptx.opcode import DIRECTIVE_WORD
-from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
+from orias.ptx.operands import (
+    LABEL_SUM,
+    SUM,
+    integer_operand,
+    label_operand,
+    name_operand,
+    operand,
+    register_operand,
+    special_operand,
+)  # fmt: skip
 from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
@@ -27,7 +36,7 @@ from orias.ptx.video_checks import ends_early
 
 _STATEMENT: Final = regex(
     r"(?a)([ \t\r\f\n]*)(?:@(!?)([%$_A-Za-z][A-Za-z0-9_$]*)[ \t]+)?"
-    r"([a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*)(?:[ \t]+([^;\n\"]*))?;"
+    r"([a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*)(?:[ \t]+([^;\n\"\v\x1c-\x1f]*))?;"
 )
 _LABEL: Final = regex(r"(?a)([ \t\r\f\n]*)([A-Za-z$_%][A-Za-z0-9_$]*)[ \t]*:(?!:)[ \t]*(?=\n)(?![ \t\r\f\n]*\.[bc])")
 _OPCODE: Final = regex(r"(?a)[A-Za-z_$%][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)*")
@@ -207,14 +216,40 @@ class BodyReader:
         # an operand of the same name, which stood elsewhere
         return found if found.kind == O_REG and found.var is not None and found.var.type == "pred" else None
 
+    def _special_guard(self, function: Function, name: str, negated: bool, line: int, column: int) -> Operand | None:
+        """The guard of a name that is no predicate register: a copy of a special register that is one, else an error."""
+        state = self.state
+        special = name[1:] if name[0] == "%" and name[1:] in SPECIAL and state.lookup(name) is None else ""
+        for message in state.special_gate(special) if special else []:
+            state.error(message, line)
+        if special and SPECIAL[special][0] == "pred":
+            copy = Var(name, "reg", "pred", 1, line)
+            state.register(copy)
+            form = self.forms.known.get("mov.pred") or self.forms.new("mov.pred")
+            assert form is not None and function.body is not None
+            function.body.append(
+                Instr(form.sig, [register_operand(copy), special_operand(special, "")], None, line, column)
+            )
+            guard = register_operand(copy)
+            if negated:
+                guard.neg = True
+                guard.key = "!" + guard.key
+            return guard
+        state.error("Predicate expression expected", line, column)
+        if not special and state.lookup(name) is None:
+            state.unknown(name, line)
+        return None
+
     def _label(self, function: Function, name: str, line: int) -> Label:
         state = self.state
-        labels = state.scopes[-1].labels
+        scope = state.scopes[-1]
         label = Label(name, len(function.labels), line)
-        if name in labels:
+        if name in scope.labels or (name in scope.names and not state.in_range(scope, name)):
             state.error(f"Duplicate definition of label '{name}'", line)
         else:
-            labels[name] = label
+            if state.lookup(name) is not None:
+                scope.operands.clear()
+            scope.labels[name] = label
         function.labels.append(label)
         assert function.body is not None
         function.body.append(label)
@@ -231,6 +266,9 @@ class BodyReader:
             if label is not None:
                 if label.is_list():
                     state.fatal(f"Label expected for forward reference of '{use.name}'", use.line)
+                if use.operand is not None and use.operand.key == LABEL_SUM:
+                    what = f"Cannot take address of label '{use.name}' in arithmetic expressions"
+                    state.fatal(f"Line No: {use.line}: {what}", 0)
                 if use.operand is not None:
                     use.operand.label = label
                 if use.targets is not None:
@@ -258,14 +296,13 @@ class BodyReader:
         column = lex.column()
         guarded = lex.kind == T_PUNCT and lex.text == "@"
         pred: Operand | None = None
-        no_predicate = ""
         if guarded:
             lex.next()
             negated = state.take("!")
             name = state.ident()
-            pred = self._guard(name, "!" if negated else "")
-            if pred is None:
-                no_predicate = name
+            pred = self._guard(name, "!" if negated else "") or self._special_guard(
+                function, name, negated, line, column
+            )
         if lex.kind != T_IDENT:
             if lex.kind == T_PUNCT and lex.text == "@@DWARF":
                 dwarf_line(state)
@@ -277,10 +314,6 @@ class BodyReader:
             return False
         opcode, after = self._opcode()
         form = self.forms.known.get(opcode) or self.forms.new(opcode)
-        if no_predicate:
-            state.error("Predicate expression expected", line, column)
-            if state.lookup(no_predicate) is None:
-                state.unknown(no_predicate, line)
         if form is None:
             # A word that is no name is an opcode only when the next token is read.
             messages = self.forms.bad[opcode]

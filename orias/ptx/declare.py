@@ -128,7 +128,7 @@ def registers(state: State, found: Declared) -> None:
             for old in taken:
                 state.error(f"Duplicate definition of variable '{old}'", line)
             scope.ranges[name] = Range(min(one.count, MAX_RANGE), found.type, found.vec, line)
-        elif name in scope.names or (scope.ranges and state.in_range(scope, name)):
+        elif name in scope.names or name in scope.labels or state.in_range(scope, name):
             state.error(f"Duplicate definition of variable '{name}'", line)
         else:
             if var.dims:
@@ -281,6 +281,9 @@ def enter(state: State, var: Var) -> None:
             return
         kind = "function" if isinstance(old, Function) else "variable"
         state.error(f"Duplicate definition of {kind} '{name}'", var.line)
+        return
+    elif name in scope.labels:
+        state.error(f"Duplicate definition of variable '{name}'", var.line)
         return
     scope.names[name] = var
     function = state.function

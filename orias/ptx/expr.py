@@ -66,8 +66,6 @@ def starts_constant(state: State) -> bool:
         return True
     if lex.kind == T_PUNCT:
         return lex.text in "-+~!("
-    if lex.kind == T_DOT:
-        return lex.text[1:].isdigit()
     return lex.kind == T_IDENT and lex.text == "WARP_SZ"
 
 
@@ -135,7 +133,7 @@ def _opening(state: State, marks: list[_Mark]) -> int:
         text = lex.text
         line = lex.line
         lex.next()
-        if text == "(" and lex.kind == T_DOT and not lex.text[1:].isdigit():
+        if text == "(" and lex.kind == T_DOT:
             text = lex.text
             lex.next()
             state.punct(")")
@@ -260,11 +258,7 @@ def _primary(state: State) -> Const:
     if lex.kind == T_IDENT and lex.text == "WARP_SZ":
         lex.next()
         return Const(WARP_SIZE, "int")
-    if lex.kind != T_DOT or not lex.text[1:].isdigit():
-        state.syntax()
-    bits, type_ = float_bits("0" + lex.text)
-    lex.next()
-    return Const(bits, type_)
+    return state.syntax()
 
 
 def plain_value(state: State) -> int:

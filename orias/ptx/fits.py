@@ -10,6 +10,7 @@ from orias.ptx.ast import (
     O_ADDR,
     O_FUNC,
     O_IMM,
+    O_LABEL,
     O_REG,
     O_SINK,
     O_SREG,
@@ -20,6 +21,7 @@ from orias.ptx.ast import (
     Sig,
 )  # fmt: skip
 from orias.ptx.form_table import Slot
+from orias.ptx.operands import LABEL_SUM
 from orias.ptx.special_names import SPECIAL
 
 OUT_OF_BOUNDS: Final = "Potential out of bound access while accessing"
@@ -222,6 +224,15 @@ def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
     return not slot.fixed and type_ not in ("bf16", "bf16x2") and use.name != "redux"
 
 
+def _name_sum(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    """Whether a label or an unknown name fits: with a constant it counts as any value."""
+    if op.key != LABEL_SUM or slot.fixed or type_.startswith("bf16"):
+        return False
+    if result:
+        use.needs_result()
+    return True
+
+
 def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     register, size, _, _ = SPECIAL[op.name]
     vector = size > 1 and not op.comp
@@ -263,10 +274,6 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         return fits
     if use.name == "clusterlaunchcontrol.query_cancel" and use.types[0] != "pred":
         return not result and _answer(slot, op, type_, use)
-    if slot.vector and all(e.kind == O_SINK for e in op.elems):
-        use.note("Unable to infer type of vector elements (assuming .b8)")
-        use.note(f"Arguments mismatch for instruction '{use.name}'")
-        return True
     access = slot.vector and use.name in _ACCESSES
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:
@@ -307,10 +314,6 @@ def _answer(slot: Slot, op: Operand, type_: str, use: Use) -> bool:
 def _bf16_vector(op: Operand, type_: str, result: bool, use: Use) -> bool:
     """Whether a vector fits a bf16, or two: its registers are untyped and as wide; all get a result, the first is a source."""
     types = register_types(op.elems)
-    if all(e.kind == O_SINK for e in op.elems):
-        use.note("Unable to infer type of vector elements (assuming .b8)")
-        use.note(f"Arguments mismatch for instruction '{use.name}'")
-        return True
     if not are_untyped(types) or any(TYPE_BITS[t] != TYPE_BITS[type_] for t in types):
         return False
     if len(op.elems) not in (1, 2, 4):
@@ -341,6 +344,7 @@ _OPERANDS: Final[dict[int, Callable[[Slot, Operand, str, bool, Use], bool]]] = {
     O_SREG: _special,
     O_ADDR: _address,
     O_VEC: _vector,
+    O_LABEL: _name_sum,
 }
 """Operand kind -> its check as a scalar; other kinds never fit."""
 

@@ -8,6 +8,7 @@ from orias.ptx.instructions import Checked, Checker
 from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
 from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
 from orias.ptx.operand_checks import illegal_vector_sizes, present_slots
+from orias.ptx.operands import LABEL_SUM
 from orias.ptx.parser_state import MOST_SYMBOLS, State
 from orias.ptx.word_order import RULES_LAST
 
@@ -140,7 +141,7 @@ class Forms:
         messages = self.checker.operands(checked, instr)
         if messages and (checked.name == "mma" or mismatch in messages):
             messages = [*illegal_vector_sizes(checked.name, instr.ops), *messages]
-        lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
+        lost = any(op.kind == O_ADDR and op.name and op.var is None and op.label is None for op in instr.ops)
         if lost and mismatch not in messages:
             return [f"Illegal operand type to instruction '{checked.name}'"]
         return messages
@@ -219,6 +220,6 @@ def _without_braces(instr: Instr, name: str) -> None:
 def note_unknown(state: State, op: Operand, line: int) -> None:
     """Notes the undefined names in an operand."""
     if op.name and op.var is None and op.label is None and op.kind in (O_LABEL, O_ADDR):
-        state.unknown(op.name, line)
+        state.unknown(op.name, line, op if op.key == LABEL_SUM else None)
     for elem in op.elems:
         note_unknown(state, elem, line)

@@ -14,6 +14,10 @@ _SHAPES: Final = "!16x64b/16x128b/16x256b/32x32b/16x32bx2/4x256b/128x256b/64x128
 _REDUCED: Final = f"!sync aligned {_SHAPES} !x2/x4/x8/x16/x32/x64/x128 !min/max"
 _PRODUCTS: Final = "!kind::f16/kind::tf32/kind::f8f6f4/kind::i8/kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4"
 
+_FRAGMENTS: Final = (
+    "sync aligned row/col global/shared/shared::cta/shared::cluster/local/const/param/param::entry/param::func/tex"
+)
+
 FORMS: Final[dict[str, str]] = {
     "ldmatrix": f"b16 ; X,M ; !sync !aligned !m8n8/m16n16/m8n16 !x1/x2/x4 trans {_SHARED} ; 6.5/75"
     f" | b8 ; X,M ; !sync !aligned !m16n16/m8n8/m8n16 !x1/x2/x4 trans {_SHARED} ; F75 Fv6.5, nNEW Fv8.6 : ldmatrix.b8"
@@ -22,12 +26,12 @@ FORMS: Final[dict[str, str]] = {
     "movmatrix": "b16 ; =b32,b32 ; !sync !aligned !m8n8 !trans ; 7.8/75",
     "mma": "* ; X* ; sync aligned row/col sp/sp::ordered_metadata satfinite and/or/xor popc block_scale rn/rz/rm/rp"
     f" {_PRODUCTS.lstrip('!')} scale_vec::1X/scale_vec::2X/scale_vec::4X/block16/block32",
-    "wmma.mma": "* ; X,X,X,X ; *",
-    "wmma.load.a": "* ; X,M,u32? ; *",
-    "wmma.load.b": "* ; X,M,u32? ; *",
-    "wmma.load.c": "* ; X,M,u32? ; *",
-    "wmma.store.d": "* ; M,X,u32? ; *",
-    "wgmma.mma_async": "* ; X* ; *",
+    "wmma.mma": "* ; X,X,X,X ; sync aligned row/col satfinite and/or/xor popc rn/rz/rm/rp",
+    "wmma.load.a": f"* ; X,M,u32? ; {_FRAGMENTS}",
+    "wmma.load.b": f"* ; X,M,u32? ; {_FRAGMENTS}",
+    "wmma.load.c": f"* ; X,M,u32? ; {_FRAGMENTS}",
+    "wmma.store.d": f"* ; M,X,u32? ; {_FRAGMENTS}",
+    "wgmma.mma_async": "* ; X* ; sync aligned sp satfinite row/col and/or/xor popc",
     "wgmma.fence": "- ; ; sync aligned ; Fv8.0 : WGMMA, N90a",
     "wgmma.commit_group": "- ; ; sync aligned ; Fv8.0 : WGMMA, N90a",
     "wgmma.wait_group": "- ; i ; sync aligned ; Fv8.0 : WGMMA, N90a",
@@ -97,7 +101,6 @@ bool=and -> @Mv7.1 M80 : .and' on 'wmma.mma
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 _TRANSFER: Final = """
-each word=any/all/uni/ballot/up/down/bfly/idx -> Illegal modifier '.{word}' for instruction '{n}'
 !sync -> .sync modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
 !layout -> layout modifier required for instruction '{n}'
@@ -107,7 +110,6 @@ shaped=no shape -> Incorrect instruction type specified for {n} with shape '.{sh
 !shape -> Incorrect instruction type specified for {n} with shape ''
 n=wmma.load.a shaped=yes t0=s4/u4/b1 layout=col -> Illegal alayout '.col' for instruction '{n}'
 n=wmma.load.b shaped=yes t0=s4/u4/b1 layout=row -> Illegal alayout '.row' for instruction '{n}'
-each word!=sync/aligned/row/col/any/all/uni/ballot/up/down/bfly/idx/SPACE -> Illegal modifier '.{word}' for instruction '{n}'
 """
 
 MODIFIERS: Final[dict[str, str]] = {
@@ -203,7 +205,7 @@ sp=sp t0=f16 t1=FP8 -> Illegal modifier '.sp' for instruction 'mma'
 satfinite t0!=s32 -> Illegal modifier '.satfinite' for instruction 'mma'
 """,
     "wgmma.mma_async": """
-!class => Unexpected instruction types specified for '{n}'
+!class | bool t1!=b1 | popc t1!=b1 => Unexpected instruction types specified for '{n}'
 shaped=unknown -> Unknown modifier '.{shape}'
 !sync -> .sync modifier required for instruction '{n}'
 shaped=unknown | !shape -> Shape modifier required for instruction '{n}'
@@ -232,7 +234,7 @@ begins=popc -> Illegal reduction operation for instruction '{n}.{t0}.{t3}'
 factor=b1 operations!=2 -> Unexpected number of operations specified for {n} with shape '.{shape}'
 factor=b1 operations=2 begins=popc -> Incorrect operations specified for {n} with shape '.{shape}' && Incorrect operations specified for {n} with shape '.{shape}'
 factor=b1 !begins | factor=b1 begins=popc -> Boolean operation is required for instruction '{n}'
-rnd factor!=f64 | rnd!=-/rn/rz/rm/rp -> Illegal rounding modifier for instruction '{n}'
+rnd=rn/rz/rm/rp factor!=f64 -> Illegal rounding modifier for instruction '{n}'
 satfinite factor=b1/f64 -> Illegal modifier '.satfinite' for instruction '{n}'
 clean satfinite isa=65.. t0!=s32 -> Instruction ''wmma.mma' with floating point type' with '.satfinite' is not supported starting from PTX ISA version 6.5
 """,

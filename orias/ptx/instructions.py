@@ -62,6 +62,8 @@ from orias.ptx.word_order import (
     rank,
 )
 
+_SHAPED: Final = ("mma", "wmma.mma", "wmma.load.a", "wmma.load.b", "wmma.load.c", "wmma.store.d", "wgmma.mma_async")
+"""Instructions whose shape their rules judge."""
 _LONGEST: Final = 6
 
 _REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
@@ -374,7 +376,7 @@ class Checker:
                 wrong.pop(slot, None)
             if slot != "space" or name in TWO_SPACES or slot not in slots:
                 slots[slot] = word
-            if word not in allowed and not (name == "mma" and slot == "shape"):
+            if word not in allowed and not (name in _SHAPED and slot == "shape"):
                 found = illegal(word, slot, name, row, result.types, self.place)
                 if slot in ("evict", "evict2"):
                     earlier = wrong.pop("evict", None)

@@ -13,7 +13,18 @@ from orias.ptx.rules import Rule, apply, parse_rows
 from orias.ptx.targets import listed
 
 SPACES: Final = frozenset(
-    ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
+    (
+        "global",
+        "shared",
+        "shared::cta",
+        "shared::cluster",
+        "local",
+        "const",
+        "param",
+        "param::entry",
+        "param::func",
+        "tex",
+    )
 )
 RESTRICTIONS: Final = frozenset(("mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"))
 """Words whose gates are told with their refusal."""

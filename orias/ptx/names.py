@@ -16,7 +16,7 @@ _SLOTS: Final[dict[str, str]] = {
     "mulsize": "lo hi wide",
     "dir": "l r",
     "wrap": "clamp wrap",
-    "space": "global shared shared::cta shared::cluster local const param param::entry param::func",
+    "space": "global shared shared::cta shared::cluster local const param param::entry param::func tex",
     "order": "weak relaxed acquire release acq_rel volatile sc",
     "scope": "cta cluster gpu sys gl",
     "cop": "ca cg cs lu cv wb wt",

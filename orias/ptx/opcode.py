@@ -4,7 +4,7 @@ from typing import Final
 
 from orias.patterns import regex
 from orias.ptx.ast import TYPE_WORDS, VARIABLE_TYPES, Sig
-from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
+from orias.ptx.names import IGNORED, NAME_PARTS, NAMES, SLOT_OF, WORDS
 
 FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 """Formats of elements that are unpacked; words without meaning after names other than those of UNPACKING."""
@@ -104,8 +104,8 @@ def parse_opcode(text: str) -> Sig:
         else:
             known = SLOT_OF.get(word)
             if known is None:
-                if not known_word(word):
-                    continue  # the checks report it
+                if word in IGNORED or not known_word(word):
+                    continue  # the checks report the unknown one
                 known = "shape"
             slot = known
         mods[slot] = word

@@ -29,7 +29,7 @@ from orias.ptx.computed_checks import value_errors
 from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
-from orias.ptx.operands import is_address_type
+from orias.ptx.operands import SINK, is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
@@ -87,7 +87,9 @@ def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr, in
 
 def _has_sink(op: Operand) -> bool:
     """Whether a vector, or one in an address, has an element ``_``."""
-    return any(e.kind == O_SINK or _has_sink(e) for e in op.elems) if op.kind in (O_VEC, O_ADDR) else False
+    if op.kind not in (O_VEC, O_ADDR):
+        return False
+    return any(e.kind == O_SINK or (e.var is not None and e.var.name == SINK) or _has_sink(e) for e in op.elems)
 
 
 def _list_errors(row: Row, use: Use, instr: Instr) -> list[str]:
@@ -254,17 +256,13 @@ def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
 def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if op.kind != O_ADDR:
         return _stands_for_address(slot, op, use)
-    if op.elems and "tensor" not in use.name and not use.name.startswith(_PLACED):
+    if op.elems and ".tensor" not in use.name and not use.name.startswith(_PLACED):
         return False
     var = op.var
     if var is None:
-        if op.key in ("[f]", "[l]"):
-            name = op.func.name if op.func is not None else op.name
-            use.note(f"Illegal to use symbol '{name}' of type unexpected as address operand. Use integer or bit only.")
-            if op.func is not None:
-                use.note(f"Illegal operand type to instruction '{use.name}'")
-            return True
-        if not op.name and not op.elems and use.sig.mods.get("space") != "local":
+        if op.key in ("[f]", "[l]") or op.label is not None:
+            _code_address(op, use)
+        elif not op.name and not op.elems and use.sig.mods.get("space") != "local":
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
@@ -279,7 +277,27 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     _note_width(var, use)
     if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
+    _note_not_generic(op, use)
     return True
+
+
+def _code_address(op: Operand, use: Use) -> None:
+    """Notes the messages on a function, a label or an unknown name as an address."""
+    name = op.func.name if op.func is not None else op.name
+    known = op.func is not None or op.label is not None
+    if known and use.name.startswith("mbarrier."):
+        use.note(f"Illegal state space for address operand '{name}' with instruction '{use.name}'")
+    use.note(f"Illegal to use symbol '{name}' of type unexpected as address operand. Use integer or bit only.")
+    if known:
+        times = 2 if use.name in ("ld", "ldu", "st") else 1
+        use.soft.extend([f"Illegal operand type to instruction '{use.name}'"] * times)
+    _note_not_generic(op, use)
+
+
+def _note_not_generic(op: Operand, use: Use) -> None:
+    """Notes what is no generic address where only such a one is legal."""
+    if use.name == "prefetchu" and (op.var is None or op.var.space != "global"):
+        use.note("Non-generic address is not supported as operand for prefetchu instruction")
 
 
 def _stands_for_address(slot: Slot, op: Operand, use: Use) -> bool:
@@ -490,10 +508,6 @@ def _mov_vector(op: Operand, type_: str, use: Use) -> bool:
         return True
     if count not in (1, 2, 4):
         return False
-    if all(e.kind == O_SINK for e in op.elems):
-        use.note("Unable to infer type of vector elements (assuming .b8)")
-        use.note("Arguments mismatch for instruction 'mov'")
-        return True
     if all(e.kind == O_IMM for e in op.elems) and any(e.imm_type == "f64" for e in op.elems):
         return TYPE_BITS[type_] == 64 * count
     for elem in op.elems:

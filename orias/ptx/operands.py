@@ -20,6 +20,7 @@ from orias.ptx.ast import (
     TYPE_BITS,
     TYPE_WORDS,
     Function,
+    Instr,
     Operand,
     Var,
 )  # fmt: skip
@@ -27,7 +28,7 @@ from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
 from orias.ptx.names import WORDS
-from orias.ptx.opcode import DIRECTIVE_WORD
+from orias.ptx.opcode import DIRECTIVE_WORD, parse_opcode
 from orias.ptx.parser_state import MOST_IN_LIST, LabelUse, State
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.video_checks import known_part, unknown_parts
@@ -40,6 +41,10 @@ _VIDEO: Final = "[bh][0-7]+"
 _WORDS: Final = ("b32", "u32", "s32")
 
 
+LABEL_SUM: Final = "l+"
+"""Key of an unknown name plus a constant."""
+SINK: Final = "_"
+"""Name of the byte that stands for ``_`` in a vector without other elements."""
 SUM: Final = "+"
 """Suffix of the key of a register plus a constant, which is legal outside vectors and addresses."""
 
@@ -267,33 +272,57 @@ def _named(state: State, depth: int = 0) -> Operand:
     line = lex.line
     lex.next()
     if name[0] == "%" and name[1:] in SPECIAL and state.lookup(name) is None:
-        comp = ""
-        if lex.kind == T_DOT and lex.text in COMPONENTS:
-            comp = COMPONENTS[lex.text]
-            lex.next()
-        for message in state.special_gate(name[1:]):
-            state.error(message, line)
-        if lex.kind == T_DOT and not comp:
-            word = lex.text[1:]
-            if _is_token(lex.text):
-                state.syntax()
-            if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
-                state.error(f"Unknown vector selector: '{word[0]}'", lex.line)
-            if len(word) > 1:
-                state.error("Unimplemented feature: vector swizzle", lex.line)
-            comp = "?"
-            lex.next()
-        special = special_operand(name[1:], comp)
-        return _indexed(state, special, depth) if not comp and lex.kind == T_PUNCT and lex.text == "[" else special
+        return _special_named(state, name[1:], line, depth)
     result = name_operand(state, name, line)
     if lex.kind == T_DOT:
         result = _selected(state, result)
     if lex.kind == T_PUNCT and lex.text == "[":
         return _indexed(state, result, depth)
-    if lex.kind == T_PUNCT and lex.text == "+" and result.kind in (O_SYM, O_LABEL):
+    if lex.kind == T_PUNCT and lex.text == "+" and (result.kind == O_SYM or (result.kind == O_LABEL and not depth)):
         lex.next()
         result.value = integer(state)
-        result.key = "s+"
+        if result.kind == O_SYM:
+            result.key = "s+"
+        elif state.label(name) is None:
+            result.key = LABEL_SUM
+    return result
+
+
+def _special_named(state: State, name: str, line: int, depth: int) -> Operand:
+    """A special register with its component, what is added to it, or an index."""
+    lex = state.lex
+    comp = ""
+    if lex.kind == T_DOT and lex.text in COMPONENTS:
+        comp = COMPONENTS[lex.text]
+        lex.next()
+    for message in state.special_gate(name):
+        state.error(message, line)
+    if lex.kind == T_DOT and not comp:
+        word = lex.text[1:]
+        if _is_token(lex.text):
+            state.syntax()
+        if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
+            state.error(f"Unknown vector selector: '{word[0]}'", lex.line)
+        if len(word) > 1:
+            state.error("Unimplemented feature: vector swizzle", lex.line)
+        comp = "?"
+        lex.next()
+    special = special_operand(name, comp)
+    if not comp and not depth and lex.kind == T_PUNCT and lex.text == "+":
+        return _copy(state, special, line)
+    return _indexed(state, special, depth) if not comp and lex.kind == T_PUNCT and lex.text == "[" else special
+
+
+def _copy(state: State, special: Operand, line: int) -> Operand:
+    """A register that holds a special register, to which a constant is added; vectors and predicates have no sum."""
+    type_, size, _, _ = SPECIAL[special.name]
+    function = state.function
+    if size > 1 or type_ == "pred" or function is None or function.body is None:
+        return special
+    copy = Var(f"%{special.name}", "reg", type_, 1, line)
+    state.register(copy)
+    result = register_operand(copy)
+    function.body.append(Instr(parse_opcode(f"mov.{type_}"), [result, special], None, line, state.lex.column()))
     return result
 
 
@@ -414,8 +443,11 @@ def _vector(state: State, depth: int) -> Operand:
 
 
 def _known_elements(state: State, elems: list[Operand], line: int) -> list[Operand]:
-    """The elements of a vector, with an untyped register in place of what is no value: labels, functions and unknown names."""
-    if all(e.kind not in (O_LABEL, O_FUNC) for e in elems):
+    """The elements of a vector, with an untyped register in place of what is no value: labels, functions and unknown names.
+
+    With no other elements ``_`` is a byte.
+    """
+    if all(e.kind not in (O_LABEL, O_FUNC) for e in elems) and any(e.kind != O_SINK for e in elems):
         return elems
     for elem in elems:
         if elem.kind == O_FUNC and elem.func is not None:
@@ -423,12 +455,16 @@ def _known_elements(state: State, elems: list[Operand], line: int) -> list[Opera
         elif elem.kind == O_LABEL:
             state.error(f"Illegal expression '{elem.name}'", line)
             state.unknown(elem.name, line)
-    known = [e for e in elems if e.kind not in (O_LABEL, O_FUNC)]
+    known = [e for e in elems if e.kind not in (O_LABEL, O_FUNC, O_SINK)]
     if not known:
         state.error("Unable to infer type of vector elements (assuming .b8)", line)
     bits = _register_bits(first_register(known)) or 32 if known else 8
     stand_in = register_operand(Var("", "reg", f"b{bits}", 1, line))
-    return [stand_in if e.kind in (O_LABEL, O_FUNC) else e for e in elems]
+    sink = register_operand(Var(SINK, "reg", "b8", 1, line))
+    kinds = {O_LABEL: stand_in, O_FUNC: stand_in}
+    if not known:
+        kinds[O_SINK] = sink
+    return [kinds.get(e.kind, e) for e in elems]
 
 
 def _base(state: State) -> Operand:
@@ -464,6 +500,7 @@ def _address(state: State, depth: int) -> Operand:
         if made is None:
             result.name = base.name
             result.func = base.func
+            result.label = state.label(base.name) if base.kind == O_LABEL else None
             result.key = f"[{base.key}]"
             result.value = base.value
         else:

@@ -13,15 +13,22 @@ _TOKENS: Final = frozenset((
     "mad.lo", "mad.hi", "mad.wide", "madc.lo", "madc.hi", "mul.lo", "mul.hi", "mul.wide", "mul24.lo", "mul24.hi", "mad24.lo", "mad24.hi",
     "div.full", "cvta.to", "bar.arrive", "bar.red", "bar.warp", "barrier.cta", "sust.b", "sust.p", "suld.b", "sured.b", "fence.proxy", "shf.l",
     "shf.r", "dp2a.lo", "dp2a.hi", "pmevent.mask", "createpolicy.fractional", "wmma.load.a", "wmma.load.b", "wmma.load.c", "wmma.store.d",
-    "setmaxnreg.inc", "setmaxnreg.dec",
+    "setmaxnreg.inc", "setmaxnreg.dec", "barrier.arrive", "barrier.red", "barrier.cta.arrive", "barrier.cta.red",
+    "barrier.cluster.arrive", "barrier.cluster.wait", "clusterlaunchcontrol.try_cancel.async", "createpolicy.cvt", "createpolicy.range",
+    "mbarrier.arrive.expect_tx", "mbarrier.arrive_drop.expect_tx", "mbarrier.test_wait.parity", "mbarrier.try_wait.parity", "membar.proxy",
+    "sured.p", "tcgen05.ld.red", "tcgen05.fence", "tcgen05.wait", "tex.base", "tex.grad", "tex.level", "txq.level",
 ))  # fmt: skip
 """Starts of opcodes that are one token of ptxas 13.0.88, besides the names of instructions."""
+_SHORTER: Final = ("bar.warp.sync", "barrier.sync")
+"""Names of instructions of which ptxas has less in one token."""
 KEYWORDS: Final = ("inlined_at", "function_name")
 """Words of ``.loc``, which are no names."""
 MOST_BLOCKS: Final = 1663
 """Blocks in each other."""
 MOST_SYMBOLS: Final = 9978
 """Signs, operators, parentheses and values that wait for the rest of their expression; words of an opcode, braces in each other."""
+MOST_DIGITS: Final = 4000
+"""Digits of a number that are read: Python limits them."""
 MOST_IN_LIST: Final = 4989
 """Elements of a vector, arguments of a call.  The stack of ptxas 13.0.88 has 10,000 places: the limits were measured, those of
 expressions to within ten."""
@@ -155,7 +162,8 @@ class State:
         )
         parts = lex.source[lex.start : end].split(".")
         names = [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
-        return next((n for n in names if n in NAMES or n in _TOKENS), lex.text)
+        found = next((n for n in names if (n in NAMES or n in _TOKENS) and n not in _SHORTER), lex.text)
+        return found.partition("::")[0]
 
     def exhausted(self) -> NoReturn:
         """Reports that what is read at the current token is nested too deep, or too long."""
@@ -216,11 +224,13 @@ class State:
     # names
 
     def lookup(self, name: str) -> "Var | Function | None":
-        """The object of a name in the current scope; creates registers of ranges on demand."""
+        """The object of a name in the current scope; creates registers of ranges on demand.  None for a label."""
         for scope in reversed(self.scopes):
             found = scope.names.get(name)
             if found is None and scope.ranges and name[-1].isdigit():
                 found = self._from_range(scope, name)
+            if found is None and name in scope.labels:
+                return None
             if found is not None:
                 if self.module.per_thread and scope is self.scopes[0] and isinstance(found, Var):
                     return self._of_kernel(found)
@@ -251,22 +261,21 @@ class State:
         return own
 
     def _from_range(self, scope: Scope, name: str) -> Var | None:
-        ranges = scope.ranges
+        """The register of a range: ``%r07`` is ``%r7``, of a number its lower 32 bits count (measured)."""
         stem = name.rstrip("0123456789")
-        entry = ranges.get(stem)
-        tail = name[len(stem) :]
-        width = min(len(tail), 10)
-        while (
-            entry is None or not tail or len(tail) > 10 or (tail[0] == "0" and tail != "0") or int(tail) >= entry.count
-        ):
-            if width == 0:
-                return None
-            tail = name[-width:]
-            entry = ranges.get(name[:-width])
-            width -= 1
-        var = Var(name, "reg", entry.type, entry.vec, entry.line)
+        entry = scope.ranges.get(stem)
+        if entry is None:
+            return None
+        number = int(name[len(stem) :][-MOST_DIGITS:]) & 0xFFFFFFFF
+        if number >= entry.count:
+            return None
+        plain = f"{stem}{number}"
+        var = scope.names.get(plain)
+        if not isinstance(var, Var):
+            var = Var(plain, "reg", entry.type, entry.vec, entry.line)
+            scope.names[plain] = var
+            self.register(var)
         scope.names[name] = var
-        self.register(var)
         return var
 
     def label(self, name: str) -> Label | None:
@@ -277,16 +286,16 @@ class State:
                 return found
         return None
 
-    def unknown(self, name: str, line: int) -> None:
-        """Notes an undefined name; it is reported at the end of its function unless it is a label."""
+    def unknown(self, name: str, line: int, total: Operand | None = None) -> None:
+        """Notes an undefined name; it is reported at the end of its function unless it is a label, which may be in no ``total``."""
         known = self.label(name)
         if known is not None and known.is_list():
             return
-        self.scopes[-1].uses.append(LabelUse(name, None, None, line))
+        self.scopes[-1].uses.append(LabelUse(name, total, None, line))
 
     def in_range(self, scope: Scope, name: str) -> bool:
         """Whether a register range of a scope has a register of this name."""
-        return name in scope.names or (name[-1].isdigit() and self._from_range(scope, name) is not None)
+        return bool(scope.ranges) and name[-1].isdigit() and self._from_range(scope, name) is not None
 
     def register(self, var: Var) -> None:
         """Adds a register to the current function."""

@@ -116,6 +116,8 @@ _REPEATABLE: Final = frozenset(
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
+_TWO_OPERATIONS: Final = ("mma", "wmma.mma", "wgmma.mma_async")
+"""Instructions on single bits with two operations."""
 TESTS: Final = frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
 _PROXIES: Final = frozenset(("alias", "async", "tensormap::generic", "async::generic"))
 _QUERIES: Final = frozenset(SETS["QUERY"].split("/"))
@@ -132,7 +134,7 @@ def slot_of(name: str, word: str) -> str:
     if word in _SLOTS:
         return _SLOTS[word]
     slot = SLOT_OF.get(word) or ("test" if word in TESTS else "") or ("shape" if is_shape(word) else word)
-    if word == "popc" and name == "mma":
+    if word == "popc" and name in _TWO_OPERATIONS:
         return word
     if slot == "bool" and (name in ("atom", "red") or name.startswith(_OPERATED)):
         return "op"
@@ -154,6 +156,8 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
         return ""
     if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed and word not in ("inc", "dec", "exch")):
         return ""
+    if name == "wmma.mma" and slot in ("bool", "popc"):
+        return ""  # its rules count operations
     if slot in ("evict", "evict2") and word not in allowed:
         return ""  # said with the refusal
     if name in ("prefetch", "applypriority") and slot == "evict2":

@@ -36,7 +36,7 @@ SETS: Final[dict[str, str]] = {
     "FP8X2": "e4m3x2/e5m2x2",
     "FP8X4": "e4m3x4/e5m2x4",
     "PARAM": "param/param::entry/param::func",
-    "SPACE": "global/shared/shared::cta/shared::cluster/local/const/param/param::entry/param::func",
+    "SPACE": "global/shared/shared::cta/shared::cluster/local/const/param/param::entry/param::func/tex",
     "OVER128": "256/512/1024",
     "GENERIC": "tensormap::generic/async::generic",
     "ORDINAL": "box_dim/global_dim/element_stride/global_stride",

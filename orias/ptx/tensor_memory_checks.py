@@ -5,7 +5,7 @@ Facts: docs/facts/front-end.md (tensor memory).
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SINK, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_VEC, TYPE_BITS, Operand, Sig
 
 _PER_ROW: Final[dict[str, int]] = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 """Registers of one thread for .x1, by shape."""
@@ -63,8 +63,6 @@ def transfer_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
     size = f"Argument {place} of instruction '{name}': Argument vector size mismatch"
     if vector.kind != O_VEC:
         return [f"Vector expected for argument {place}", size]
-    if all(e.kind == O_SINK for e in vector.elems):
-        return ["Unable to infer type of vector elements (assuming .b8)", *mismatch]
     values = vector.elems if at < 2 else [*vector.elems, ops[1]]
     if any(e.kind != O_REG or e.var is None or TYPE_BITS.get(e.var.type, 0) != 32 for e in values):
         return mismatch

@@ -35,10 +35,10 @@ _FLOAT_PAIRS: Final = frozenset(("f16", "f32"))
 
 
 def shape_numbers(sig: Sig) -> tuple[int, int, int]:
-    """m, n and k of a wmma opcode."""
+    """m, n and k of a wmma opcode; k is 0 in a shape of two numbers, which no wmma has."""
     m, _, rest = sig.mods["shape"][1:].partition("n")
     n, _, k = rest.partition("k")
-    return int(m), int(n), int(k)
+    return int(m), int(n), int(k or 0)
 
 
 def _product_types(types: tuple[str, ...]) -> str:

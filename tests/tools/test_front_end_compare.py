@@ -8,7 +8,7 @@ import pytest
 from tests.nvtools import tool
 from tests.ptx.corpus import corpus
 from tests.rotation import seed
-from tools.front_end import directives
+from tools.front_end import directives, odd
 from tools.front_end.compare import Answer, Judge, classify, cluster, main
 from tools.front_end.instructions import Line, Maker, Program, features, harvest, head, kernel, lines
 
@@ -35,6 +35,9 @@ def test_the_same_seed_makes_the_same_programs() -> None:
     assert first[0].head == first[24].head != first[25].head
     first, again, other = ([m.program() for _ in range(30)] for m in (directives.Maker(s) for s in (1, 1, 2)))
     assert first == again != other
+    first, again, other = ([m.program() for _ in range(30)] for m in (odd.Maker(known, s) for s in (1, 1, 2)))
+    assert first == again != other
+    assert {p.about.partition(":")[0] for p in first} <= set(odd.KINDS)
     assert len(features()) == 183
 
 
