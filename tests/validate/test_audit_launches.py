@@ -170,3 +170,18 @@ def test_variables_larger_than_the_memory_of_a_case() -> None:
 """
     found = audited(text, "sm_80")
     assert (found.outcome, found.skipped) == (NOT_COMPARED, ["the module's variables need too much memory"])
+
+
+def test_clocks_are_left_open() -> None:
+    """Code of a compiler counts other cycles than the PTX interpreter steps; the launch is too long for other orders of threads."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 out) {{ .reg .b64 %d<4>; .reg .b32 %r<9>; .reg .pred %p;
+ld.param.u64 %d0, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %clock; mad.wide.u32 %d2, %r1, 4, %d0;
+ld.global.u32 %r3, [%d2]; mov.u32 %r5, 900;
+L: mad.lo.u32 %r3, %r3, %r3, %r5; sub.u32 %r5, %r5, 1; setp.ne.u32 %p, %r5, 0; @%p bra L;
+st.global.u32 [%d2], %r3; mov.u32 %r4, %clock;
+st.global.u32 [%d2+2048], %r2; st.global.u32 [%d2+4096], %r4; ret; }}
+"""
+    auditor = Auditor(text, turns=1)
+    (kernel,) = auditor.kernels()
+    v = auditor.audit(kernel, Binary("ours", orias.compile(text, arch="sm_80").data))
+    assert v.outcome == EQUAL, v.record()
