@@ -186,7 +186,7 @@ class Flow:
         for b in (n.write, n.read):
             if b == 6:
                 self._report("control", n, -1, -1, "scoreboard 6 does not exist")
-        if n.known and n.fixed and n.write < 6:
+        if n.known and n.fixed and n.write < 6 and n.touch.write_set:
             # The GPU does not count it up (seen on an H200, docs/gpu-runs.md): a wait for it passes at once.
             self._report("control", n, -1, -1, f"a result of fixed latency does not set scoreboard {n.write}")
 

@@ -14,9 +14,9 @@ branches to code that only exits do not count for post-dominance.
 Where the post-dominator lies after a loop because some path leaves the loop, the branch gets a second, local barrier at the
 nearest block inside the loop where those that stay meet; threads that leave give it up (BREAK).
 
-No barrier: a uniform condition; no post-dominator; a region with BAR, or with a collective of the full mask on one side only, which
-a legal program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).  Where each side
-has the same collective, the two may be one: first :mod:`orias.passes.meeting_places` leads both through one block.
+No barrier: a uniform condition; no post-dominator; a side with BAR, or with a collective of the full mask that the other has not, on
+every way, which a legal program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).  Where
+each side has the same collective, the two may be one: first :mod:`orias.passes.meeting_places` leads both through one block.
 
 Barrier registers are physical, by nesting: a region's barrier differs from those of all regions that overlap it.  Calls
 of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
@@ -190,10 +190,12 @@ class _Inserter:
                 self.loose.extend(s.id for s in b.succs)
                 continue
             end = pdom.idom[b.id]
-            reach = _reachable(b, end, cut)
-            if reach & whole or (reach & gathering and not _each_side(b, end, cut, gathering)):
+            if _must_run(b, end, cut, whole) or (
+                _must_run(b, end, cut, gathering) and not _each_side(b, end, cut, gathering)
+            ):
                 self.loose.append(end)
                 continue
+            reach = _reachable(b, end, cut)
             extent = _reachable(b, end, frozenset())
             partial |= extent
             if end != NO_BLOCK:
@@ -537,6 +539,15 @@ def _reachable(b: Block, end: int, cut: frozenset[tuple[int, int]]) -> set[int]:
 def _each_side(b: Block, end: int, cut: frozenset[tuple[int, int]], blocks: set[int]) -> bool:
     """True if the paths over every successor of a branch, up to its post-dominator, can pass one of the blocks."""
     return all((b.id, s.id) in cut or onward([s], (end,), cut) & blocks for s in b.succs)
+
+
+def _must_run(b: Block, end: int, cut: frozenset[tuple[int, int]], blocks: set[int]) -> bool:
+    """True if threads that take one of the successors of a branch run one of the blocks, whatever way they take to its post-dominator."""
+    inside = blocks - {end}
+    for s in b.succs:
+        if (b.id, s.id) not in cut and onward([s], (end,), cut) & inside and end not in onward([s], inside, cut):
+            return True
+    return False
 
 
 def _after_phis(b: Block) -> int:

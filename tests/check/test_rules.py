@@ -165,6 +165,11 @@ def test_results_of_fixed_latency_set_no_scoreboard() -> None:
     )
 
 
+def test_an_operation_without_a_result_may_set_a_scoreboard() -> None:
+    """ptxas -O0 has LDGSTS set two."""
+    assert not found("LDGSTS.E.BYPASS.128 [R6], [R4.64] | B------ R1 W0 Y S15", arch="sm_80")
+
+
 def test_an_arrival_reads_uniform_registers_at_issue() -> None:
     """Unlike an exchange, as ptxas leaves it on sm_90 and sm_120."""
     arrive = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR8], RZ | B------ R1 W- - S02"

@@ -61,6 +61,23 @@ T:  ld.volatile.global.u32 %r8, [%d1];
     st.shared.u32 [%r1], %r4;
     bar.sync 0;
 """
+WAY_ROUND = """
+    ld.global.u32 %r7, [%d1];
+    setp.ne.u32 %p1, %r7, 0;
+    @!%p0 bra E;
+    @%p1 bra A;
+    shl.b32 %r8, %r3, 5;
+    add.u32 %r4, %r4, %r8;
+    atom.global.add.u32 %r9, [%d1+4], 1;
+    bra B;
+A:  {};
+    add.u32 %r4, %r4, %r0;
+B:  add.u32 %r4, %r4, 968;
+    st.shared.u32 [%r1], %r4;
+E:  @!%p0 st.shared.u32 [%r1], %r4;
+    bar.sync 0;
+"""
+"""Where the memory holds 0 the threads of one side come to E without what only a whole warp can run."""
 BODIES = {
     "sync": SIDES.format("barrier.sync 0"),
     "sync of some": SIDES.format("barrier.sync 1, 64"),
@@ -68,12 +85,14 @@ BODIES = {
     "constants of another block": "mov.b32 %r9, 3; mov.b32 %r11, 64; setp.ne.u32 %p1, %r3, 9;" + SIDES.format("barrier.sync %r9, %r11"),
     "reduction": SIDES.format("barrier.red.popc.u32 %r10, 0, %p0; add.u32 %r4, %r4, %r10; st.shared.u32 [%r1], %r4; barrier.sync 0"),
     "after a loop with YIELD": YIELDING,
+    "a way round a collective": WAY_ROUND.format("shfl.sync.idx.b32 %r4, %r4, 0, 31, -1"),
+    "a way round a barrier": WAY_ROUND.format("bar.sync 1"),
 }  # fmt: skip
 
 
-def results(cubin: bytes) -> list[int]:
-    out, counter = np.zeros(64, np.uint32), np.zeros(1, np.uint32)
-    sim.load(cubin).launch("k", 1, 64, [out, counter])
+def results(cubin: bytes, schedule: int = 0) -> list[int]:
+    out, counter = np.zeros(64, np.uint32), np.zeros(2, np.uint32)
+    sim.load(cubin).launch("k", 1, 64, [out, counter], schedule=schedule)
     return [int(x) for x in out]
 
 
@@ -87,7 +106,8 @@ def wanted(name: str) -> list[int]:
 def test_warps_arrive_as_a_whole(name: str, arch: str, tmp_path: Path) -> None:
     text = HEAD.format(arch=arch) + BODIES[name] + TAIL
     for level in (0, 3):
-        assert results(orias.compile(text, arch=arch, opt_level=level, self_check=True).data) == wanted(name)
+        ours = orias.compile(text, arch=arch, opt_level=level, self_check=True).data
+        assert all(results(ours, schedule) == wanted(name) for schedule in (0, 3, 4))
     (tmp_path / "k.ptx").write_text(text)
     theirs = compile_or_none(tmp_path / "k.ptx", arch, [f"-O{3 * (list(BODIES).index(name) % 2)}"], tmp_path)
     assert theirs is not None

@@ -122,10 +122,34 @@ wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d+2048], {{%f0, %f1, %f2, %
     launch = usable_launch(auditor.module, auditor.kernels()[0], "sm_80", 0, image)
     assert not isinstance(launch, str)
     case = launch[0]
-    for stride, fails in ((16, False), (20, False), (5, True), (18, False)):
+    (pointer,) = case.pointers.values()
+    for stride, start, fails in (
+        (16, 0, False),
+        (20, 0, False),
+        (5, 0, True),
+        (18, 0, False),
+        (16, 4, True),
+        (16, 8, False),
+    ):
         case.params[1] = stride.to_bytes(4, "little")
+        pointer.start = start
         error = run(PtxImage(auditor.module, "sm_80", like=image), case).error
-        assert (error is not None) == fails, (stride, error)
+        assert (error is not None) == fails, (stride, start, error)
+
+
+def test_a_thread_that_its_mask_leaves_out() -> None:
+    """What such a thread gets is open: a launch with more threads than the mask names is not used."""
+    body = """.visible .entry k(.param .u64 out) {} {{ .reg .b64 %d<4>; .reg .b32 %r<9>;
+ld.param.u64 %d0, [out]; mov.u32 %r1, %tid.x; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xffff;
+mad.wide.u32 %d2, %r1, 4, %d0; st.global.u32 [%d2], %r2; ret; }}
+"""
+    for threads in (16, 32):
+        text = HEAD + body.format(f".reqntid {threads}")
+        auditor = Auditor(text)
+        image = Image(orias.compile(text, arch="sm_80").data)
+        launch = usable_launch(auditor.module, auditor.kernels()[0], "sm_80", 0, image)
+        assert isinstance(launch, str) == (threads == 32)
+        assert threads == 16 or "its mask 0xffff leaves out" in str(launch)
 
 
 def test_middle_one_of_three_stores() -> None:
@@ -146,3 +170,18 @@ def test_variables_larger_than_the_memory_of_a_case() -> None:
 """
     found = audited(text, "sm_80")
     assert (found.outcome, found.skipped) == (NOT_COMPARED, ["the module's variables need too much memory"])
+
+
+def test_clocks_are_left_open() -> None:
+    """Code of a compiler counts other cycles than the PTX interpreter steps; the launch is too long for other orders of threads."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 out) {{ .reg .b64 %d<4>; .reg .b32 %r<9>; .reg .pred %p;
+ld.param.u64 %d0, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %clock; mad.wide.u32 %d2, %r1, 4, %d0;
+ld.global.u32 %r3, [%d2]; mov.u32 %r5, 900;
+L: mad.lo.u32 %r3, %r3, %r3, %r5; sub.u32 %r5, %r5, 1; setp.ne.u32 %p, %r5, 0; @%p bra L;
+st.global.u32 [%d2], %r3; mov.u32 %r4, %clock;
+st.global.u32 [%d2+2048], %r2; st.global.u32 [%d2+4096], %r4; ret; }}
+"""
+    auditor = Auditor(text, turns=1)
+    (kernel,) = auditor.kernels()
+    v = auditor.audit(kernel, Binary("ours", orias.compile(text, arch="sm_80").data))
+    assert v.outcome == EQUAL, v.record()

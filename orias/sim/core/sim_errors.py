@@ -66,7 +66,7 @@ class Deadlock(SimError):
 
 
 class PartOfWarp(SimError):
-    """Some threads of a warp are at a barrier of the block without the others: a GPU counts the whole warp."""
+    """Some threads of a warp are at a barrier of the block without the others (a GPU counts the whole warp), or at an operation that does not name them."""
 
 
 class HazardError(SimError):

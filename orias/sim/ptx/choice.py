@@ -14,6 +14,7 @@ class Choice(NamedTuple):
     last place of products without a rounding mode, which a compiler may fuse with an addition (not rounding them moves
     them by less than one).  ``fuse``: additions take in the product that makes an operand, the first one (1) or the second one (2)
     if both are products, 0 for none; 3: the first one, over conditional branches too.  ``schedule``: a seed by which warps and divergent paths take turns, 0 for the usual order.
+    ``ticks``: what clocks count in a step of the interpreter.
     """
 
     poison: int
@@ -24,6 +25,7 @@ class Choice(NamedTuple):
     product: int = 0
     fuse: int = 0
     schedule: int = 0
+    ticks: int = 1
 
 
 ACROSS: Final = 3
@@ -33,8 +35,8 @@ CANONICAL: Final = Choice(0x7FF0DEAD, False, 0, False)
 """The decisions of the SASS simulator."""
 
 CHOICES: Final = (
-    Choice(0x00000000, True, 6, True),
-    Choice(0xFFFFFFFF, False, -6, True),
+    Choice(0x00000000, True, 6, True, ticks=977),
+    Choice(0xFFFFFFFF, False, -6, True, ticks=5),
     Choice(0x49742400, True, 0, False, True),
     Choice(0xC9742400, False, 0, False),
     Choice(0x80000001, False, 0, False),

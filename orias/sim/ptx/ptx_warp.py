@@ -9,6 +9,7 @@ import numpy.typing as npt
 from orias.isa.operand import PT, Opnd, p, payload, r
 from orias.ptx.ast import O_PAIR, Operand
 from orias.sim.core.gathering import Gathering, gather
+from orias.sim.core.sim_errors import Fault, PartOfWarp
 from orias.sim.core.site import Exec, run_all
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I32, U32
@@ -67,7 +68,18 @@ def meeting(s: PtxSite) -> list[Step]:
     bring, take = _exchange(s, what, operation)
     mask = members(s)
     assert mask is not None
-    return [(None, gather(operation, bring, s.src(mask, "b32"))), (take, None)]
+    named = s.src(mask, "b32")
+
+    def of_members(m: Machine, a: Active) -> Arr:
+        """The mask, which PTX wants to name each thread that runs the operation."""
+        lanes = np.broadcast_to(named(m, a), (a.n,))
+        outside = (lanes >> (a.index & 31).astype(lanes.dtype)) & lanes.dtype.type(1) == 0
+        if outside.any():
+            i = int(np.argmax(outside))
+            raise Fault(PartOfWarp, f"a warp operation by a thread that its mask {int(lanes[i]):#x} leaves out", i)
+        return lanes
+
+    return [(None, gather(operation, bring, of_members)), (take, None)]
 
 
 def _operation(s: PtxSite, what: Collective) -> Operation:

@@ -31,7 +31,7 @@ from orias.sim.ptx.ptx_site import UNSIGNED, PtxSite
 Arr = npt.NDArray[Any]
 _WARP: Final = 32
 _LINE_BITS: Final = 64
-"""Machine code takes the lines of a matrix to be multiples of this apart (CUDA asks for 16 bytes)."""
+"""Machine code takes the lines of a matrix to be multiples of this apart (CUDA asks for 16 bytes), and the first at one (32 bytes)."""
 _ROUNDINGS: Final = {"rn": sf.RN, "rz": sf.RZ, "rm": sf.RM, "rp": sf.RP}
 
 
@@ -103,6 +103,10 @@ class _Memory:
                 f"lines of a matrix at a distance of {int(ld[i])} elements are not at multiples of 8 bytes",
                 i,
             )
+        odd = base & base.dtype.type(_LINE_BITS // 8 - 1) != 0
+        if odd.any():
+            i = int(np.argmax(odd))
+            raise Fault(Misaligned, f"a matrix at address {int(base[i]):#x}, which is not a multiple of 8", i)
         lane = a.index & 31
         where = f.element(m)
         out = []

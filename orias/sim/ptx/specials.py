@@ -38,7 +38,8 @@ def special_register(image: "PtxImage", name: str, comp: str) -> Getter:
         shift = 32 if name.endswith("_hi") else 0
         if name.startswith("pm"):
             return _constant(0)
-        return lambda m, a: np.full(1, m.clock >> shift, np.uint64)
+        ticks = image.choice.ticks
+        return lambda m, a: np.full(1, m.clock * ticks >> shift, np.uint64)
     shape = image.shape
     values: dict[str, Callable[[], int]] = {
         "ntid": lambda: shape.block[axis],
