@@ -31,7 +31,8 @@ case = adder(CASES)
 
 def silu(x: Array) -> Array:
     """x times its sigmoid."""
-    return x / (1 + np.exp(-x))
+    out: Array = x / (1 + np.exp(-x))
+    return out
 
 
 @case
@@ -307,7 +308,8 @@ def optical_flow(r: np.random.Generator) -> Launch:
     gt = (u - t)[at]
 
     def window(v: Array) -> Array:
-        return np.lib.stride_tricks.sliding_window_view(v, (5, 5)).sum(axis=(2, 3))
+        sums: Array = np.lib.stride_tricks.sliding_window_view(v, (5, 5)).sum(axis=(2, 3))
+        return sums
 
     xx, xy, yy, xt, yt = (window(p * q) for p, q in ((gx, gx), (gx, gy), (gy, gy), (gx, gt), (gy, gt)))
     det = xx * yy - xy * xy
@@ -421,9 +423,8 @@ def causal_conv1d(r: np.random.Generator) -> Launch:
 @case
 def chunk_scan(r: np.random.Generator) -> Launch:
     chunks, steps, states, size = 2, 64, 32, 64
-    c, b = 0.3 * floats(r, chunks, steps, states), 0.3 * floats(r, chunks, steps, states)
-    x, before = floats(r, chunks, steps, size), floats(r, chunks, states, size)
-    c, b, x, before = (t.astype(H) for t in (c, b, x, before))
+    c, b = ((0.3 * floats(r, chunks, steps, states)).astype(H) for _ in "cb")
+    x, before = floats(r, chunks, steps, size).astype(H), floats(r, chunks, states, size).astype(H)
     decay = -0.2 * r.random((chunks, steps)).astype(F)
     a = decay.astype(D).cumsum(axis=1)
     g = np.einsum("pis,pjs->pij", c.astype(D), b.astype(D)) * np.exp(np.minimum(a[:, :, None] - a[:, None], 0))
