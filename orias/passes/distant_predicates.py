@@ -17,8 +17,8 @@ from orias.ori.ir import Block, Func, Inst
 from orias.passes.def_use import Values
 from orias.passes.simplify import portable
 
-_CONDITIONS: Final = ("ISETP", "PLOP3", "FSETP")
-_STEPS: Final = frozenset(map(op, ("LOP3.LUT", "IADD3", "VIADD")))
+_CONDITIONS: Final = ("ISETP", "PLOP3")
+_STEPS: Final = (op("LOP3.LUT"), op("IADD3"))
 _MOST: Final = 2
 """Instructions that compute a condition again at most, as many as a spill takes."""
 

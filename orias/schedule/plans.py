@@ -102,8 +102,8 @@ def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> l
 
 
 def _sunk_plans(fn: Func, least: Plan, given: Plan) -> list[Plan]:
-    """A plan that starts from an order for few registers, and those with the registers of the next lower occupancies, which give its loads
-    room, below the plan for the order as given.
+    """A plan that starts from an order for few registers, and those with the registers of the next lower occupancies, which its loads
+    may use, below the plan for the order as given.
     """
     return [least] + [Plan(True, n, least.sunk) for n in _lower_steps(fn, least.words, 1) if n < given.words]
 

@@ -78,7 +78,7 @@ def packed_block(r: np.random.Generator, room: int) -> tuple[bytes, bytes]:
 def lz4_decode(r: np.random.Generator) -> Launch:
     blocks, room = 40, 800
     pairs = [packed_block(r, room) for _ in range(blocks)]
-    # This one has more literals than there is room for.
+    # This one has more literals than fit.
     pairs[7] = bytes([0xF0, 255, 255, 255]) + pairs[7][0][4:], b""
     start = np.concatenate([[0], np.cumsum([len(p) for p, _ in pairs])]).astype(S)
     length = [len(t) or -1 for _, t in pairs]
