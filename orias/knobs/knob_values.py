@@ -49,6 +49,7 @@ class Knobs:
         "reg_alloc_spill_step_most",
         "reg_tgt_extra_steps",
         "remat_inst_per_word",
+        "remat_condition_budget",
         "remat_max_blocks",
         "remat_peak_slack",
         "remat_peaks",
@@ -154,6 +155,7 @@ class Knobs:
     remat_peak_slack: int
     remat_inst_per_word: int
     remat_places: int
+    remat_condition_budget: int
     remat_max_blocks: int
     sink_remat_max_inst: int
     urf_peak_slack: int

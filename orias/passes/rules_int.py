@@ -37,6 +37,7 @@ from orias.semantics.integers import (
     negate,
     shift_left,
 )
+from orias.target import features
 
 _IADD3: Final = op("IADD3")
 _IADD3_X: Final = op("IADD3.X")
@@ -52,6 +53,8 @@ _FUNNEL_RIGHT: Final = (op("SHF.R.U32"), op("SHF.R.W.U32"))
 _LEA_HI: Final = op("LEA.HI")
 _SHR_SIGNED: Final = op("SHF.R.S32.HI")
 _LEA_HI_SIGNED: Final = op("LEA.HI.SX32")
+_LEA_HI_X: Final = op("LEA.HI.X")
+_LEA_HI_X_SIGNED: Final = op("LEA.HI.X.SX32")
 
 
 def _plain_add(inst: Inst | None) -> bool:
@@ -96,6 +99,8 @@ def _add3(cx: Cx, inst: Inst) -> None:
     if inst.op is _IADD3_X and inst.src[3:] == [NOT_PT, NOT_PT] and not any(s & INV for s in inst.src[:3]):
         # Without a carry the upper word is a sum like others.
         cx.rewrite(inst, _IADD3, inst.src[:3])
+    if inst.op is _IADD3_X:
+        _add_upper_word_and_carry(cx, inst)
     if inst.op is not _IADD3:
         return
     if len(inst.dst) > 1:
@@ -250,6 +255,28 @@ def _add_upper_word(cx: Cx, inst: Inst, terms: list[Opnd]) -> bool:
             cx.rewrite(inst, _LEA_HI_SIGNED, [d.src[2], other, imm(32 - k)])
             return True
     return False
+
+
+def _add_upper_word_and_carry(cx: Cx, inst: Inst) -> None:
+    """The upper word of x >> k plus that of y becomes LEA.HI.X, which takes the carry."""
+    if len(inst.dst) != 1 or inst.src[4] != NOT_PT or cx.fn.target.has(features.LONG_INTEGERS):
+        return
+    terms = [s for s in inst.src[:3] if s != RZ]
+    if len(terms) != 2:
+        return
+    for t, other in ((terms[0], terms[1]), (terms[1], terms[0])):
+        if has_flags(t) or has_flags(other) or other == t or not in_file(t, K_R) or not in_file(other, K_R):
+            continue
+        d = cx.absorbable(t)
+        upper = _upper_word(d)
+        if upper is not None:
+            low, left, high = upper
+            cx.rewrite(inst, _LEA_HI_X, [low, other, high, imm(left), inst.src[3]])
+            return
+        k = constant_of(d.src[1]) if d is not None and d.op is _SHR_SIGNED else None
+        if d is not None and k is not None and 0 < k < 32 and in_file(d.src[2], K_R) and not has_flags(d.src[2]):
+            cx.rewrite(inst, _LEA_HI_X_SIGNED, [d.src[2], other, imm(32 - k), inst.src[3]])
+            return
 
 
 def _subtract_product(cx: Cx, inst: Inst, t: Opnd, rest: list[Opnd], total: int) -> bool:

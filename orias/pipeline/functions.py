@@ -29,6 +29,7 @@ from orias.passes.constant_operands import use_constant_operands
 from orias.passes.convergence import insert_sync
 from orias.passes.dce import eliminate_dead
 from orias.passes.dead_loops import remove_dead_loops
+from orias.passes.distant_predicates import compute_conditions_again
 from orias.passes.equal_phis import compute_after_phis
 from orias.passes.expand import expand_wide
 from orias.passes.fold_guard import fold_guarded_copies
@@ -204,6 +205,7 @@ def _remat(fn: Func, o: Options) -> None:
         changed = compute_after_phis(fn)
         if relieve_peaks(fn) or changed:
             eliminate_dead(fn)
+    compute_conditions_again(fn)
 
 
 def _expand(fn: Func, o: Options) -> None:

@@ -8,7 +8,7 @@ from orias.ori.ir import Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.deps import Graph
 from orias.schedule.piece_body import Body, Node, SharedFacts
-from orias.schedule.pieces import first_cycles, is_shared_load, leads_to_loads, record_arrivals, release
+from orias.schedule.pieces import first_cycles, is_far_load, is_shared_load, leads_to_loads, record_arrivals, release
 from orias.schedule.word_counts import register_of
 from orias.timing.latency import Latency
 
@@ -62,8 +62,6 @@ class _Virtual:
         "kept",
         "lat",
         "leads",
-        "leads_to_far",
-        "leads_to_shared",
         "left",
         "limit",
         "live_p",
@@ -81,6 +79,7 @@ class _Virtual:
         "start_need",
         "unread",
         "users",
+        "ways",
         "words",
         "writes",
         "written",
@@ -137,13 +136,20 @@ class _Virtual:
                     predicates += self.predicates[s]
             self.start_need[k] = now
         self.start_live_p: Final[int] = predicates
-        self.height: Final[list[int]] = graph.heights()
-        self.leads_to_far: Final[bytearray] = leads_to_loads(graph)[0]
-        shared = any(map(is_shared_load, insts)) and not any(i.op.flags & F_MATRIX for i in insts)
-        self.leads_to_shared: Final[bytearray] = leads_to_loads(graph, True)[0] if shared else self.leads_to_far
-        """As ``leads_to_far``, with loads of shared memory; not beside products of matrices, whose fragments need all registers."""
+        height, far = graph.heights(), leads_to_loads(graph)[0]
+        self.ways: Final[list[tuple[bytearray, list[int]]]] = [(far, height)]
+        """What ``leads`` and ``height`` may be: what leads to loads that may be far, and the cycles to the end of the piece, then others."""
+        if any(map(is_shared_load, insts)) and not any(i.op.flags & F_MATRIX for i in insts):
+            # Not beside products of matrices, whose fragments need all registers.
+            near = leads_to_loads(graph, True)[0]
+            if near != far:
+                self.ways.append((near, height))
+        if sum(map(is_far_load, insts)) >= fn.knobs.sched_many_loads:
+            self.ways.append((far, _load_by_load(graph, height, far)))
+        self.height: list[int] = height
+        """Of two instructions that could issue at the same time, the higher goes first."""
         self.leads: bytearray = bytearray()
-        """What comes before others that need registers, if it can issue soon: one of the two."""
+        """What comes before others that need registers, if it can issue soon."""
         self.intervals: Final[list[int]] = [0 if i.op.flags & F_PSEUDO else lat.interval(i.op) for i in insts]
         pipes: dict[str, int] = {"": 0}
         self.pipes: Final[list[int]] = [
@@ -162,10 +168,11 @@ class _Virtual:
         """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
         self.placed: bytearray = bytearray()
 
-    def _restart(self, limit: int, leads: bytearray) -> None:
+    def _restart(self, limit: int, leads: bytearray, height: list[int]) -> None:
         """Nothing is placed; `limit`: live words."""
         self.limit = limit
         self.leads = leads
+        self.height = height
         self.left = list(self.start_left)
         self.live_p = self.start_live_p
         self.present = bytearray(len(self.words))
@@ -266,29 +273,34 @@ class _Virtual:
     def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
         """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
 
-        Where registers are short it is the better of two: in the other one, what leads to loads of shared memory comes early too.
-        Where they suffice it does so anyway.
+        Where registers are short it is the best of several: in another one, what leads to loads of shared memory comes early too
+        (where registers suffice it does so anyway), and in one, what many loads wait for comes load by load.
         """
         before = arrivals.now
-        order, cycles = self._run(limit, self.leads_to_far, arrivals, reach)
-        if reach.is_bounded and self.leads_to_shared != self.leads_to_far:
+        leads, height = self.ways[0]
+        order, cycles = self._run(limit, leads, height, arrivals, reach)
+        if not reach.is_bounded:
+            return order, cycles
+        for leads, height in self.ways[1:]:
             after = arrivals.now
             arrivals.now = before
-            other, fewer = self._run(limit, self.leads_to_shared, arrivals, reach)
+            other, fewer = self._run(limit, leads, height, arrivals, reach)
             if fewer < cycles - cycles * self.fn.knobs.sched_shared_load_gain // 100:
-                return other, fewer
-            arrivals.now = after
+                order, cycles = other, fewer
+            else:
+                arrivals.now = after
         return order, cycles
 
-    def _run(self, limit: int, leads: bytearray, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
+    def _run(
+        self, limit: int, leads: bytearray, height: list[int], arrivals: Arrivals, reach: Reach
+    ) -> tuple[list[int], int]:
         """As :meth:`run`, one order.
 
         The next instruction is the best that fits, but what leads to a load (`leads`) and can issue soon comes before others that
         need registers.
         """
-        self._restart(limit, leads)
-        graph = self.graph
-        height, pipes = self.height, self.pipes
+        self._restart(limit, leads, height)
+        graph, pipes = self.graph, self.pipes
         n = len(graph.insts)
         waiting = list(graph.preds)
         ready = [k for k in range(n) if waiting[k] == 0]
@@ -329,6 +341,27 @@ class _Virtual:
             now += 1
         record_arrivals(arrivals, self.lat, graph, out, at_cycle, now, self.read, self.written)
         return out, now
+
+
+def _load_by_load(graph: Graph, height: list[int], leads: bytearray) -> list[int]:
+    """Heights with which instructions that lead to loads go by the height of the load, and the nearest to its load goes first.
+
+    By their own height, all addresses are begun before the first is complete, and hold registers that the loads need.
+    """
+    most = max(height, default=0) + 1
+    out = [0] * len(height)
+    load = [0] * len(height)
+    """For each instruction that leads to loads, the height of the highest that waits for no other of these."""
+    for k in range(len(height) - 1, -1, -1):
+        if not leads[k]:
+            out[k] = height[k] * most
+            continue
+        if is_far_load(graph.insts[k]):
+            load[k] = height[k]
+        else:
+            load[k] = max(load[s] for s in graph.succs[k])
+        out[k] = load[k] * most + most - 1 - (height[k] - load[k])
+    return out
 
 
 @final

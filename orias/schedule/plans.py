@@ -95,10 +95,17 @@ def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> l
     if tight:
         out.insert(0, Plan(False, given, registers=tight))
     if wanted >= 0 and sink_all(fn, lv, latency(fn.target.latency_class), wanted):
-        out.insert(0, Plan(True, step_words(most_live_words(fn, lv), free), order_of(kept, fn)))
+        out[:0] = _sunk_plans(fn, Plan(True, step_words(most_live_words(fn, lv), free), order_of(kept, fn)), first)
     for b, insts in zip(fn.blocks, kept, strict=True):
         b.insts = insts
     return out + wider_plans(fn, first)
+
+
+def _sunk_plans(fn: Func, least: Plan, given: Plan) -> list[Plan]:
+    """A plan that starts from an order for few registers, and those with the registers of the next lower occupancies, which its loads
+    may use, below the plan for the order as given.
+    """
+    return [least] + [Plan(True, n, least.sunk) for n in _lower_steps(fn, least.words, 1) if n < given.words]
 
 
 def wider_plans(fn: Func, first: Plan) -> list[Plan]:
@@ -106,14 +113,22 @@ def wider_plans(fn: Func, first: Plan) -> list[Plan]:
     loads that could be under way together.
     """
     words = [most_words(registers_for(fn.warps()))]
-    if any(_loads(b) >= fn.knobs.sched_many_loads for b in fn.blocks):
-        more = first.words
-        # Values on the uniform datapath lower the need, and with it the step from which the next one counts.
-        for _ in range(fn.knobs.reg_tgt_extra_steps + fn.target.has(features.UNIFORM_BRANCHES)):
-            more = step_words(more + 1, more + 1)
-            words.append(more)
+    words += _lower_steps(fn, first.words)
     most = fn.max_regs - fn.knobs.sched_reg_reserve
     return [Plan(False, n) for n in sorted(set(words)) if first.words < n <= most]
+
+
+def _lower_steps(fn: Func, words: int, more: int = 0) -> list[int]:
+    """The words of the next lower occupancies than that of some words, if there are loads that could be under way together; `more`: so many
+    more than the knob RegTgtExtraSteps has.
+    """
+    out: list[int] = []
+    if any(_loads(b) >= fn.knobs.sched_many_loads for b in fn.blocks):
+        # Values on the uniform datapath lower the need, and with it the step from which the next one counts.
+        for _ in range(fn.knobs.reg_tgt_extra_steps + fn.target.has(features.UNIFORM_BRANCHES) + more):
+            words = step_words(words + 1, words + 1)
+            out.append(words)
+    return out
 
 
 def most_live_words(fn: Func, known: Liveness) -> int:

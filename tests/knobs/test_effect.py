@@ -68,6 +68,7 @@ NEEDS = {
     "RematPeakSlack": "two blocks of nearly the highest need",
     "RematInstPerWord": "values that two instructions compute again",
     "RematPlaces": "a value with readers behind a peak in two places",
+    "RematConditionBudget": "more conditions than predicates, with readers far apart (tests/passes/cases/distant_predicates.txt)",
     "RematMaxBlocks": "more than 2000 blocks",
     "SinkRematMaxInst": "a chain of computations that moves behind a peak",
     "URFPeakSlack": "uniform values held in a block of high need",

@@ -42,6 +42,7 @@ FACTS = {
     "passes/exclusive_conditions.py:_EQ": "bits of a set of relations",
     "passes/exclusive_conditions.py:_GT": "bits of a set of relations",
     "pipeline/estimated_time.py:_DEEPEST": "what a float holds",
+    "passes/distant_predicates.py:_MOST": "instructions of a spill of a predicate",
     "passes/exclusive_conditions.py:_MOST_FACTS": "keeps the work in proportion to the code",
     "passes/local_words.py:_WORD": "bytes of a word",
     "passes/computed_places.py:_WORD": "bytes of a word",

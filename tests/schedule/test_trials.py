@@ -68,6 +68,14 @@ def test_orders_that_spill_far_more_are_not_finished() -> None:
     assert spilled and not any(spilled)
 
 
+def test_loads_have_room_in_an_order_for_few_registers() -> None:
+    """Between the order for a few words and that for 160 there are some with the registers of lower occupancies."""
+    found = plans(wide_loads())
+    few = [way.words for way in found if way.sink]
+    assert len(few) > 2 and few == sorted(set(few))
+    assert max(few) < min(way.words for way in found if not way.sink)
+
+
 def test_estimated_time_falls_with_live_words_and_rises_with_registers() -> None:
     few, many = one_by_one(), one_by_one()
     slow = schedule_virtual(few, plan=Plan(False, 8)).cycles

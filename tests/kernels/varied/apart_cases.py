@@ -1,16 +1,15 @@
 """Varied kernels of a sixth round, CUDA and Triton: arguments and results computed here, on the host, for the PTX in ``ptx``."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from tests.kernels.varied.varied_cases import _SCRATCH, Array, B, D, F, Launch, S, U, adder, floats, shared_of
+from tests.kernels.varied.varied_cases import _SCRATCH, Array, B, Cases, D, F, Launch, S, U, adder, floats, shared_of
 
 L = np.uint64
 H = np.float16
 
-CASES: dict[str, Callable[[], Launch]] = {}
+CASES: Cases = {}
 case = adder(CASES)
 
 

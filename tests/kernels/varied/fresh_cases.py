@@ -2,16 +2,15 @@
 
 import itertools
 import statistics
-from collections.abc import Callable
 
 import numpy as np
 
-from tests.kernels.varied.varied_cases import Array, D, F, Launch, S, U, adder, floats
+from tests.kernels.varied.varied_cases import Array, Cases, D, F, Launch, S, U, adder, floats
 
 L = np.uint64
 H = np.float16
 
-CASES: dict[str, Callable[[], Launch]] = {}
+CASES: Cases = {}
 case = adder(CASES)
 
 

@@ -1,12 +1,21 @@
 """All varied kernels."""
 
-from tests.kernels.varied import apart_cases, fresh_cases, later_cases, makers_cases, users_cases, varied_cases
+from tests.kernels.varied import (
+    apart_cases,
+    fresh_cases,
+    later_cases,
+    makers_cases,
+    unseen_cases,
+    users_cases,
+    varied_cases,
+)
 
 GROUPS = {
     "varied": varied_cases.CASES | later_cases.CASES | makers_cases.CASES,
     "users": users_cases.CASES,
     "fresh": fresh_cases.CASES,
     "apart": apart_cases.CASES,
+    "unseen": unseen_cases.CASES,
 }
 """Group -> name -> what makes its launch; each was written to be measured apart from those before."""
-CASES = GROUPS["varied"] | GROUPS["users"] | GROUPS["fresh"] | GROUPS["apart"]
+CASES = {name: make for cases in GROUPS.values() for name, make in cases.items()}

@@ -4,15 +4,14 @@ import hashlib
 import itertools
 import math
 import struct
-from collections.abc import Callable
 
 import numpy as np
 
-from tests.kernels.varied.varied_cases import Array, B, D, F, Launch, S, U, adder, floats
+from tests.kernels.varied.varied_cases import Array, B, Cases, D, F, Launch, S, U, adder, floats
 
 L = np.uint64
 
-CASES: dict[str, Callable[[], Launch]] = {}
+CASES: Cases = {}
 case = adder(CASES)
 
 

@@ -1,14 +1,12 @@
 """Varied kernels of a third round, by clang and Numba: arguments and results computed here, on the host, for the PTX in ``ptx``."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from tests.kernels.varied.varied_cases import Array, B, D, F, Launch, S, U, adder
+from tests.kernels.varied.varied_cases import Array, B, Cases, D, F, Launch, S, U, adder
 
 L = np.uint64
 
-CASES: dict[str, Callable[[], Launch]] = {}
+CASES: Cases = {}
 case = adder(CASES)
 
 

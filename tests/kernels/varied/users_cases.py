@@ -2,16 +2,15 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 
-from tests.kernels.varied.varied_cases import Array, B, D, F, Launch, S, U, adder, floats
+from tests.kernels.varied.varied_cases import Array, B, Cases, D, F, Launch, S, U, adder, floats
 
 L = np.uint64
 H = np.float16
 
-CASES: dict[str, Callable[[], Launch]] = {}
+CASES: Cases = {}
 case = adder(CASES)
 
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,11 +45,19 @@ class Launch(NamedTuple):
                 np.testing.assert_array_equal(np.asarray(self.args[at]).ravel(), np.asarray(want).ravel().astype(self.args[at].dtype), err_msg=f"argument {at}")  # fmt: skip
 
 
-Maker = Callable[[np.random.Generator], Launch]
-CASES: dict[str, Callable[[], Launch]] = {}
+class Runner(Protocol):
+    """What runs a cubin of a kernel and checks its results."""
+
+    def run(self, cubin: bytes) -> None:
+        """Launch the cubin's kernel and compare its outputs (AssertionError)."""
 
 
-def adder(cases: dict[str, Callable[[], Launch]]) -> Callable[[Maker], Maker]:
+Maker = Callable[[np.random.Generator], Runner]
+Cases = dict[str, Callable[[], Runner]]
+CASES: Cases = {}
+
+
+def adder(cases: Cases) -> Callable[[Maker], Maker]:
     """A decorator that adds the case of the kernel that a function is named after; its numbers are the same in every run."""
 
     def case(make: Maker) -> Maker:

@@ -45,6 +45,12 @@ def kernels() -> dict[str, tuple[Tensor, list[Tensor]]]:
     add("grad_divmod", x // (y.abs() + 1) + x % (y.abs() + 7), [x, y])
     (x, y) = tensors((16, 64), (16, 64))
     add("grad_swiglu", x * (y * y.sigmoid()), [x, y])
+    (w,) = tensors((50, 24))
+    (i,) = tensors((40,), dtype=dtypes.int32)
+    add("grad_gather", w[i], [w, i])
+    (x,) = tensors((2, 6, 14, 14))
+    (w,) = tensors((6, 1, 3, 3))
+    add("grad_depthwise", x.conv2d(w, groups=6, stride=2, padding=1).relu(), [x, w])
     return out
 
 

@@ -1,4 +1,4 @@
-"""Triton kernels of the varied cases: ``python varied_triton.py DIR`` compiles them to PTX (triton 3.6, the last two by 3.9, without a GPU)."""
+"""Triton kernels of the varied cases: ``python varied_triton.py DIR`` compiles them to PTX (triton 3.6, from window_attention on by 3.9, without a GPU)."""
 
 import re
 import sys
@@ -140,6 +140,184 @@ def norm_silu(x, weight, bias, out, channels, places, group, eps, B: tl.constexp
         tl.store(out + at + i, y / (1 + tl.exp(-y)), mask=i < n)
 
 
+@triton.jit
+def layer_norm_grad(dy, x, weight, mean, spread, dx, dw, db, rows, n, STEP: tl.constexpr, B: tl.constexpr):
+    """Gradients of layer norm, halves; a program takes some rows and sums its part of the gradients of weight and bias."""
+    p = tl.program_id(0)
+    c = tl.arange(0, B)
+    inside = c < n
+    w = tl.load(weight + c, mask=inside, other=0.0).to(tl.float32)
+    sw = tl.zeros((B,), tl.float32)
+    sb = tl.zeros((B,), tl.float32)
+    for k in range(STEP):
+        r = p * STEP + k
+        if r < rows:
+            t = tl.load(x + r * n + c, mask=inside, other=0.0).to(tl.float32)
+            g = tl.load(dy + r * n + c, mask=inside, other=0.0).to(tl.float32)
+            rstd = tl.load(spread + r)
+            h = tl.where(inside, (t - tl.load(mean + r)) * rstd, 0.0)
+            wg = w * g
+            a = tl.sum(h * wg, 0) / n
+            b = tl.sum(wg, 0) / n
+            tl.store(dx + r * n + c, ((wg - (h * a + b)) * rstd).to(tl.float16), mask=inside)
+            sw += g * h
+            sb += g
+    tl.atomic_add(dw + c, sw, mask=inside)
+    tl.atomic_add(db + c, sb, mask=inside)
+
+
+@triton.jit
+def rope_decode(q, k, v, cosines, sines, length, out, heads, most, scale, N: tl.constexpr, D: tl.constexpr):
+    """One query a head, turned by its place, attends to a cache of keys (halves); a program a head."""
+    h = tl.program_id(0)
+    b = tl.program_id(1)
+    n = tl.load(length + b)
+    d = tl.arange(0, D // 2)
+    at = (b * heads + h) * D
+    c = tl.load(cosines + (n - 1) * (D // 2) + d)
+    s = tl.load(sines + (n - 1) * (D // 2) + d)
+    q1 = tl.load(q + at + d).to(tl.float32)
+    q2 = tl.load(q + at + D // 2 + d).to(tl.float32)
+    a = (q1 * c - q2 * s) * scale
+    z = (q2 * c + q1 * s) * scale
+    top = -1e30
+    total = 0.0
+    s1 = tl.zeros((D // 2,), tl.float32)
+    s2 = tl.zeros((D // 2,), tl.float32)
+    base = (b * heads + h) * most * D
+    for start in range(0, n, N):
+        r = start + tl.arange(0, N)
+        m = (r < n)[:, None]
+        p = base + r[:, None] * D + d[None, :]
+        k1 = tl.load(k + p, mask=m, other=0.0).to(tl.float32)
+        k2 = tl.load(k + p + D // 2, mask=m, other=0.0).to(tl.float32)
+        e = tl.sum(k1 * a[None, :], 1) + tl.sum(k2 * z[None, :], 1)
+        e = tl.where(r < n, e, -1e30)
+        new = tl.maximum(top, tl.max(e, 0))
+        w = tl.exp(e - new)
+        old = tl.exp(top - new)
+        total = total * old + tl.sum(w, 0)
+        s1 = s1 * old + tl.sum(w[:, None] * tl.load(v + p, mask=m, other=0.0).to(tl.float32), 0)
+        s2 = s2 * old + tl.sum(w[:, None] * tl.load(v + p + D // 2, mask=m, other=0.0).to(tl.float32), 0)
+        top = new
+    tl.store(out + at + d, (s1 / total).to(tl.float16))
+    tl.store(out + at + D // 2 + d, (s2 / total).to(tl.float16))
+
+
+@triton.jit
+def nibble_product(a, b, scales, zeros, c, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Halves times nibbles, eight in a word along k, with a scale and a zero for 64 of k and a column."""
+    rm = tl.program_id(1) * BM + tl.arange(0, BM)
+    rn = tl.program_id(0) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    sum = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, k, BK):
+        x = tl.load(a + rm[:, None] * k + at + rk[None, :])
+        w = tl.load(b + (at + rk)[:, None] // 8 * n + rn[None, :])
+        nib = (w >> ((at + rk)[:, None] % 8 * 4)) & 15
+        s = tl.load(scales + at // 64 * n + rn)
+        z = tl.load(zeros + at // 64 * n + rn)
+        y = (nib.to(tl.float16) - z[None, :]) * s[None, :]
+        sum = tl.dot(x, y, acc=sum)
+    tl.store(c + rm[:, None] * n + rn[None, :], sum.to(tl.float16))
+
+
+@triton.jit
+def token_loss(logits, labels, loss, grad, n, smoothing, B: tl.constexpr):
+    """Cross entropy with smoothing of long rows and its gradient, in three passes."""
+    r = tl.program_id(0).to(tl.int64)
+    y = tl.load(labels + r)
+    c = tl.arange(0, B)
+    if y < 0:
+        for at in range(0, n, B):
+            tl.store(grad + r * n + at + c, 0.0, mask=at + c < n)
+        tl.store(loss + r, 0.0)
+        return
+    top = -1e30
+    total = 0.0
+    all = 0.0
+    for at in range(0, n, B):
+        t = tl.load(logits + r * n + at + c, mask=at + c < n, other=-1e30).to(tl.float32)
+        new = tl.maximum(top, tl.max(t, 0))
+        total = total * tl.exp(top - new) + tl.sum(tl.exp(t - new), 0)
+        all += tl.sum(tl.where(at + c < n, t, 0.0), 0)
+        top = new
+    lse = top + tl.log(total)
+    own = tl.load(logits + r * n + y).to(tl.float32)
+    tl.store(loss + r, (1 - smoothing) * (lse - own) + smoothing * (lse - all / n))
+    for at in range(0, n, B):
+        t = tl.load(logits + r * n + at + c, mask=at + c < n, other=-1e30).to(tl.float32)
+        g = tl.exp(t - lse) - smoothing / n - tl.where(at + c == y, 1 - smoothing, 0.0)
+        tl.store(grad + r * n + at + c, g, mask=at + c < n)
+
+
+@triton.jit
+def causal_conv1d(x, weight, bias, out, steps, channels, T: tl.constexpr, C: tl.constexpr):
+    """SiLU of a causal convolution of four places in each channel, halves, channels last."""
+    t = tl.program_id(0) * T + tl.arange(0, T)
+    c = tl.program_id(1) * C + tl.arange(0, C)
+    b = tl.program_id(2) * steps
+    y = tl.zeros((T, C), tl.float32) + tl.load(bias + c, mask=c < channels, other=0.0)[None, :].to(tl.float32)
+    for k in tl.static_range(4):
+        at = t - 3 + k
+        m = (at >= 0)[:, None] & (at < steps)[:, None] & (c < channels)[None, :]
+        v = tl.load(x + (b + at)[:, None] * channels + c[None, :], mask=m, other=0.0).to(tl.float32)
+        y += v * tl.load(weight + c * 4 + k, mask=c < channels, other=0.0)[None, :].to(tl.float32)
+    y = y / (1 + tl.exp(-y))
+    tl.store(out + (b + t)[:, None] * channels + c[None, :], y, mask=(t < steps)[:, None] & (c < channels)[None, :])
+
+
+@triton.jit
+def chunk_scan(c, b, x, decay, before, out, steps, T: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """A chunk of a state space with decays: what came before, and the chunk's own part by a masked product (halves)."""
+    p = tl.program_id(0)
+    r = tl.arange(0, T)
+    s = tl.arange(0, N)
+    d = tl.arange(0, D)
+    a = tl.cumsum(tl.load(decay + p * T + r), 0)
+    rows = tl.load(c + (p * T + r)[:, None] * N + s[None, :])
+    cols = tl.load(b + (p * T + r)[None, :] * N + s[:, None])
+    g = tl.dot(rows, cols)
+    g = tl.where(r[:, None] >= r[None, :], g * tl.exp(a[:, None] - a[None, :]), 0.0)
+    v = tl.load(x + (p * T + r)[:, None] * D + d[None, :])
+    state = tl.load(before + p * N * D + s[:, None] * D + d[None, :])
+    y = tl.dot(rows, state) * tl.exp(a)[:, None]
+    y = tl.dot(g.to(tl.float16), v, acc=y)
+    tl.store(out + (p * T + r)[:, None] * D + d[None, :], y.to(tl.float16))
+
+
+@triton.jit
+def block_sparse_product(blocks, first, column, x, out, n, K: tl.constexpr, BN: tl.constexpr):
+    """Rows of blocks of halves, K by K, those that are there, times a matrix."""
+    row = tl.program_id(0)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, K)
+    sum = tl.zeros((K, BN), tl.float32)
+    for j in range(tl.load(first + row), tl.load(first + row + 1)):
+        at = tl.load(column + j)
+        a = tl.load(blocks + j * K * K + k[:, None] * K + k[None, :])
+        v = tl.load(x + (at * K + k)[:, None] * n + rn[None, :])
+        sum = tl.dot(a, v, acc=sum)
+    tl.store(out + (row * K + k)[:, None] * n + rn[None, :], sum)
+
+
+@triton.jit
+def group_to_fp8(x, out, scale, n, G: tl.constexpr, B: tl.constexpr):
+    """SiLU of one half times the other, in groups scaled by their largest number, to bytes in e5m2."""
+    r = tl.program_id(0)
+    g = tl.program_id(1) * B + tl.arange(0, B)
+    k = tl.arange(0, G)
+    at = g[:, None] * G + k[None, :]
+    m = at < n
+    t = tl.load(x + r * 2 * n + at, mask=m, other=0.0).to(tl.float32)
+    u = tl.load(x + r * 2 * n + n + at, mask=m, other=0.0).to(tl.float32)
+    y = t / (1 + tl.exp(-t)) * u
+    s = tl.maximum(tl.max(tl.abs(y), 1), 1e-10) / 57344.0
+    q = (y / s[:, None]).to(tl.float8e5)
+    tl.store(out + r * n + at, q.to(tl.int8, bitcast=True), mask=m)
+    tl.store(scale + r * (n // G) + g, s, mask=g * G < n)
+
+
 def write(directory: str, name: str, fn, types: list[str], constants: dict, sm: int, warps: int) -> None:
     """Compile a kernel and write its PTX; the first line holds the dynamic shared memory and the block's warps."""
     signature = dict(zip(fn.arg_names, [*types, *["constexpr"] * len(constants)], strict=True))
@@ -168,6 +346,18 @@ def compile_all(directory: str) -> None:
     sizes = {"BM": 64, "BN": 32, "D": 64}
     write(directory, "window_attention", window_attention, [h, h, h, h, i, i], sizes, 80, 4)
     write(directory, "norm_silu", norm_silu, [h, f, f, h, i, i, i, "fp32"], {"B": 512}, 80, 4)
+    sizes = {"STEP": 3, "B": 512}
+    write(directory, "layer_norm_grad", layer_norm_grad, [h, h, h, f, f, h, f, f, i, i], sizes, 80, 4)
+    sizes = {"N": 32, "D": 64}
+    write(directory, "rope_decode", rope_decode, [h, h, h, f, f, "*i32", h, i, i, "fp32"], sizes, 80, 4)
+    sizes = {"BM": 32, "BN": 64, "BK": 64}
+    write(directory, "nibble_product", nibble_product, [h, "*i32", h, h, h, i, i], sizes, 80, 4)
+    write(directory, "token_loss", token_loss, [h, "*i64", f, f, i, "fp32"], {"B": 512}, 80, 4)
+    write(directory, "causal_conv1d", causal_conv1d, [h, h, h, h, i, i], {"T": 16, "C": 64}, 80, 4)
+    write(directory, "chunk_scan", chunk_scan, [h, h, h, f, h, h, i], {"T": 64, "N": 32, "D": 64}, 80, 4)
+    sizes = {"K": 32, "BN": 64}
+    write(directory, "block_sparse_product", block_sparse_product, [h, "*i32", "*i32", h, f, i], sizes, 80, 4)
+    write(directory, "group_to_fp8", group_to_fp8, [h, b, f, i], {"G": 64, "B": 4}, 80, 4)
 
 
 if __name__ == "__main__":
