@@ -1,5 +1,6 @@
 """Register allocation of a function: the steps, in order (``docs/regalloc.md``)."""
 
+from collections import Counter
 from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
@@ -209,15 +210,17 @@ def _victims(
         # One register at a time takes tens of rounds where hundreds of values fail.
         knobs = rg.fn.knobs
         step = min(max(1, len(failed) // knobs.reg_alloc_spill_step_failures), knobs.reg_alloc_spill_step_most)
-        everywhere = {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}
+        # How many words fail at each point: where spilling did not end this before, more than one of them needs a register.
+        everywhere = Counter(p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e))
         tries = penalty.get(_TRIES, 0)
         penalty[_TRIES] = tries + 1
         # A value that is read just after the fullest point needs a register there even if it is spilled.
-        for points in (_tight(failed, pressure.excess, tries), everywhere):
+        for points in (_tight(failed, pressure.excess, tries), set(everywhere)):
             for p in points:
                 inst = rg.insts[p]
                 if inst is not None:
-                    penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, 1 - pressure.excess[p])
+                    words = min(1 << tries, (everywhere[p] + 1) // 2)
+                    penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, words - pressure.excess[p])
             pressure = Pressure(classes, file, _spread(rg, penalty))
             victims = choose_victims(pressure, pool)
             if victims:
