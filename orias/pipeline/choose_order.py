@@ -9,6 +9,7 @@ from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func, Inst
+from orias.schedule.piece_body import SharedFacts
 from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.plans import Order, Plan, most_live_words, order_of, plans, put_in_order, wider_plans, word_limit
 from orias.schedule.scheduling import pre_ra
@@ -25,11 +26,12 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
         return None
     # It is the same for all orders, which are orders within blocks.
     lv = liveness(fn)
-    ways = plans(fn, options.register_usage, lv)
+    shared = SharedFacts(fn, lv)
+    ways = plans(fn, options.register_usage, lv, shared)
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.sched_trial_max_inst:
-        pre_ra(fn, options, ways[0], lv)
+        pre_ra(fn, options, ways[0], lv, shared=shared)
         return None
-    orders = _Orders(fn, options, lv)
+    orders = _Orders(fn, options, lv, shared)
     if len(ways) == 1:
         put_in_order(fn, orders.order(ways[0]).order)
         if fn.kind != "entry" or options.register_usage < 5 or most_live_words(fn, lv) < ways[0].words:
@@ -56,12 +58,13 @@ class _Ordered:
 class _Orders:
     """The orders that plans give one function, each found once."""
 
-    __slots__ = ("fn", "found", "given", "lv", "options", "pieces")
+    __slots__ = ("fn", "found", "given", "lv", "options", "pieces", "shared")
 
-    def __init__(self, fn: Func, options: Options, lv: Liveness) -> None:
+    def __init__(self, fn: Func, options: Options, lv: Liveness, shared: SharedFacts) -> None:
         self.fn: Final[Func] = fn
         self.options: Final[Options] = options
         self.lv: Final[Liveness] = lv
+        self.shared: Final[SharedFacts] = shared
         self.given: Final[list[list[Inst]]] = [b.insts for b in fn.blocks]
         """The instructions of the blocks as given, of which :meth:`order` has indices."""
         self.found: Final[list[_Ordered]] = []
@@ -81,7 +84,8 @@ class _Orders:
                 return found
         for b in self.fn.blocks:
             b.insts = list(b.insts)
-        reach = pre_ra(self.fn, self.options, way, self.lv, self.pieces.setdefault(way.sink, []))
+        pieces = self.pieces.setdefault(way.sink, [])
+        reach = pre_ra(self.fn, self.options, way, self.lv, pieces, self.shared, self.pieces.get(not way.sink))
         found = _Ordered(way.sink, reach, order_of(self.given, self.fn))
         self.restore()
         self.found.append(found)

@@ -6,6 +6,7 @@ through the same base register at offsets that do not overlap are independent.  
 registers.
 """
 
+from collections.abc import Callable
 from typing import Final, final
 
 from orias.analysis.access import SLOT_GUARD, UNITS, accesses
@@ -152,6 +153,11 @@ def virtual_writes(inst: Inst) -> list[int]:
     return [d >> PAYLOAD_SHIFT for d in inst.dst if d >= FIRST_VREG]
 
 
+def virtual_registers(inst: Inst) -> tuple[list[int], list[int]]:
+    """Ids of the virtual registers that an instruction reads and writes."""
+    return virtual_reads(inst), virtual_writes(inst)
+
+
 def estimate(op: Op, other: int) -> int:
     """Estimate of a variable latency in cycles; `other`: for an operation of which nothing is known."""
     return op.estimate or other
@@ -187,13 +193,17 @@ class _Definition:
         """Least number of cycles until the latest definition of the register."""
 
 
-def build(insts: list[Inst], after: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool = False) -> Graph:
+def build(
+    insts: list[Inst], after: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool = False,
+    registers: Callable[[Inst], tuple[list[int], list[int]]] = virtual_registers,
+) -> Graph:  # fmt: skip
     """The dependence graph of a piece of straight-line code; `virtual`: before register allocation.
 
     `after`: the instructions that follow the piece, as far as they should not have to wait for it.  `whole`: the warp runs all of it as
-    a whole (:func:`is_whole`), so that votes, elections and shuffles may cross barriers.
+    a whole (:func:`is_whole`), so that votes, elections and shuffles may cross barriers.  `registers`: what gives the virtual
+    registers that an instruction reads and writes.
     """
-    builder = _Builder(insts, fn, lat, virtual, whole)
+    builder = _Builder(insts, fn, lat, virtual, whole, registers)
     graph = builder.run()
     builder.look_ahead(after)
     return graph
@@ -220,6 +230,7 @@ class _Builder:
         "lat",
         "loads",
         "others",
+        "registers",
         "stores",
         "uses",
         "version",
@@ -227,7 +238,11 @@ class _Builder:
         "whole",
     )
 
-    def __init__(self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool) -> None:
+    def __init__(
+        self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool,
+        registers: Callable[[Inst], tuple[list[int], list[int]]],
+    ) -> None:  # fmt: skip
+        self.registers = registers
         self.g: Graph = Graph(insts, fn.knobs.sched_read_sb_base_latency)
         self.fn: Func = fn
         self.lat: Latency = lat
@@ -276,7 +291,8 @@ class _Builder:
     def _accesses(self, inst: Inst) -> tuple[list[int], list[int]]:
         """Registers that an instruction reads and writes, with positions."""
         if self.virtual:
-            return [r << 8 | 250 for r in virtual_reads(inst)], [w << 8 for w in virtual_writes(inst)]
+            read, written = self.registers(inst)
+            return [r << 8 | 250 for r in read], [w << 8 for w in written]
         a = accesses(inst, self.fn)
         return a.reads, a.writes
 

@@ -17,7 +17,7 @@ from orias.ori.ir import ORDERING, Block, Func
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_to_alu
 from orias.schedule.deps import Graph, build, is_whole
-from orias.schedule.piece_body import Body, SharedFacts
+from orias.schedule.piece_body import SharedFacts
 from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.pieces import (
     first_cycles,
@@ -28,7 +28,7 @@ from orias.schedule.pieces import (
     record_arrivals,
     release,
 )
-from orias.schedule.plans import Plan, plans, put_in_order, sink_all, word_limit
+from orias.schedule.plans import Plan, block_pressure, plans, put_in_order, sink_all, word_limit
 from orias.schedule.shared_sources import lost_cycles, shared_sources
 from orias.timing.latency import Latency, latency
 from orias.timing.units import units
@@ -39,30 +39,32 @@ _FMA: Final = 1
 
 def schedule_virtual(
     fn: Func, register_usage: int = 5, plan: Plan | None = None, known: Liveness | None = None,
-    pieces: list[list[PieceOrders]] | None = None,
+    pieces: list[list[PieceOrders]] | None = None, shared: SharedFacts | None = None,
+    others: list[list[PieceOrders]] | None = None,
 ) -> Reach:  # fmt: skip
     """Reorder a function before register allocation (SSA or not); returns the limits that would give the same order.
 
     `register_usage` 0..10: how many registers may be used to hide latency (``-regUsageLevel``; 5 is the default).
     `plan`: one of :func:`plans`; by default the first.  `known`: the function's liveness, which no order changes.
-    `pieces`: those of the blocks in the order from which the plan starts, to be added where there are none yet.
+    `pieces`: those of the blocks in the order from which the plan starts, to be added where there are none yet.  `others`: those in
+    another order, used where it is the same.  `shared`: what they share.
     """
     lat = latency(fn.target.latency_class)
     lv = liveness(fn) if known is None else known
+    facts = SharedFacts(fn, lv) if shared is None else shared
     if plan is None:
-        plan = plans(fn, register_usage, lv)[0]
+        plan = plans(fn, register_usage, lv, facts)[0]
     if plan.sunk is not None:
         put_in_order(fn, plan.sunk)
     elif plan.sink:
-        sink_all(fn, lv, lat)
+        sink_all(fn, lv, lat, facts, [block_pressure(fn, b, lv, facts.counting) for b in fn.blocks])
     limit = word_limit(fn, plan)
     reach = Reach()
-    facts = SharedFacts(fn, lv)
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for k, b in enumerate(fn.blocks):
         arrivals.enter(b)
         if pieces is None or k == len(pieces):
-            parts = _virtual_pieces(fn, b, lat, facts, lv.live_out[b.id])
+            parts = _virtual_pieces(fn, b, lat, facts, lv.live_out[b.id], others[k] if others else [])
             if pieces is not None:
                 pieces.append(parts)
         else:
@@ -76,20 +78,19 @@ def schedule_virtual(
     return reach
 
 
-def _virtual_pieces(fn: Func, b: Block, lat: Latency, facts: SharedFacts, live: int) -> list[PieceOrders]:
-    """The pieces of a block before allocation; `live`: the registers live at its end."""
+def _virtual_pieces(
+    fn: Func, b: Block, lat: Latency, facts: SharedFacts, live: int, others: list[PieceOrders]
+) -> list[PieceOrders]:
+    """The pieces of a block before allocation; `live`: the registers live at its end; `others`: its pieces in another order."""
     whole = is_whole(fn, b)
     places = pieces_of(b, True)
-    after = live_at(b, {last for _, last in places}, live)
-    return [
-        PieceOrders(
-            first,
-            Body(fn, b, b.insts[first:last], following(fn, b, last), after[last], lat, whole, facts),
-            lat,
-            facts,
-        )
-        for first, last in places
-    ]
+    after = live_at(b, {last for _, last in places}, live, facts.counting.registers)
+    out: list[PieceOrders] = []
+    for first, last in places:
+        body = facts.body(fn, b, first, last, after[last], lat, whole)
+        same = next((x for x in others if x.body is body), None)
+        out.append(PieceOrders(first, body, lat, facts) if same is None else same)
+    return out
 
 
 def schedule_physical(fn: Func) -> None:

@@ -5,7 +5,8 @@ from typing import Final, final
 from orias.analysis.liveness import Liveness, WordCounts
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
-from orias.schedule.deps import Graph, build, virtual_reads, virtual_writes
+from orias.schedule.deps import Graph, build
+from orias.schedule.pieces import following
 from orias.schedule.word_counts import WordCounting
 from orias.timing.latency import Latency
 
@@ -23,9 +24,9 @@ class Node:
         self.reads: list[tuple[int, int]] = list(counts.items())
         """(item, number of times it is read)."""
         self.writes: list[int] = counting.writes(inst)
-        self.read: list[int] = list(dict.fromkeys(virtual_reads(inst))) if counting.wide else list(counts)
+        self.read: list[int] = list(dict.fromkeys(counting.registers(inst)[0])) if counting.wide else list(counts)
         """Registers, each once; ``written``: registers."""
-        self.written: list[int] = virtual_writes(inst) if counting.wide else self.writes
+        self.written: list[int] = counting.registers(inst)[1]
         self.gains_words: bool = False
         """Whether it defines R registers; ``gains``: R registers or predicates."""
         self.gains: bool = False
@@ -73,27 +74,42 @@ class _Meetings:
 class SharedFacts:
     """What the pieces of a function share: no order changes it."""
 
-    __slots__ = ("counting", "meetings", "predicates", "words")
+    __slots__ = ("bodies", "counting", "meetings", "predicates", "words")
 
     def __init__(self, fn: Func, lv: Liveness) -> None:
         self.counting: Final[WordCounting] = WordCounting(fn)
         self.meetings: Final[_Meetings] = _Meetings()
         self.words: Final[WordCounts] = lv.words(fn, K_R)
         self.predicates: Final[WordCounts] = lv.words(fn, K_P)
+        self.bodies: Final[dict[tuple[int, int], list[Body]]] = {}
+        """The pieces that were looked at, by block and first instruction: one for each order."""
+
+    def body(self, fn: Func, b: Block, first: int, last: int, live_after: int, lat: Latency, whole: bool) -> "Body":
+        """A piece of a block, in the block's present order."""
+        piece = b.insts[first:last]
+        after = following(fn, b, last)
+        known = self.bodies.setdefault((b.id, first), [])
+        for body in known:
+            if body.graph.insts == piece and body.following == after:
+                return body
+        body = Body(fn, b, piece, after, live_after, lat, whole, self)
+        known.append(body)
+        return body
 
 
 @final
 class Body:
     """The instructions of a piece before allocation, what they read and write, and how they depend on each other."""
 
-    __slots__ = ("fn", "graph", "needed_after", "nodes", "users")
+    __slots__ = ("following", "fn", "graph", "needed_after", "nodes", "users")
 
     def __init__(
-        self, fn: Func, b: Block, piece: list[Inst], following: list[Inst], live_after: int, lat: Latency, whole: bool,
+        self, fn: Func, b: Block, piece: list[Inst], after: list[Inst], live_after: int, lat: Latency, whole: bool,
         facts: SharedFacts,
     ) -> None:  # fmt: skip
         self.fn: Final[Func] = fn
-        self.graph: Final[Graph] = build(piece, following, fn, lat, True, whole)
+        self.following: Final[list[Inst]] = after
+        self.graph: Final[Graph] = build(piece, after, fn, lat, True, whole, facts.counting.registers)
         self.nodes: Final[list[Node]] = [Node(fn, inst, facts.counting) for inst in piece]
         self.needed_after: Final[int] = live_after
         self.users: Final[dict[int, list[int]]] = {}

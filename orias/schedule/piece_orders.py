@@ -384,10 +384,11 @@ class _Found:
 class PieceOrders:
     """A piece of a block before allocation, from instruction ``first`` on, and the orders that it had so far."""
 
-    __slots__ = ("_found", "_scheduler", "first", "insts")
+    __slots__ = ("_found", "_scheduler", "body", "first", "insts")
 
     def __init__(self, first: int, body: Body, lat: Latency, facts: SharedFacts) -> None:
         self.first: Final[int] = first
+        self.body: Final[Body] = body
         self.insts: Final[list[Inst]] = body.graph.insts
         self._scheduler: Final[_Virtual] = _Virtual(body, lat, facts)
         self._found: Final[list[_Found]] = []

@@ -1,11 +1,12 @@
 """Pieces of blocks, between instructions that nothing may cross, and what both uses of the list scheduler ask of one."""
 
+from collections.abc import Callable
 from typing import Final
 
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_TEXTURE
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
-from orias.schedule.deps import Graph, estimate, is_fixed_point, virtual_reads, virtual_writes
+from orias.schedule.deps import Graph, estimate, is_fixed_point, virtual_registers
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_WRITE
 
@@ -31,17 +32,23 @@ def following(fn: Func, b: Block, last: int) -> list[Inst]:
     return b.insts[last : last + fn.knobs.sched_look_ahead]
 
 
-def live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
-    """Registers live before the instructions at some indices of a block (or at its end), given those live after it."""
+def live_at(
+    b: Block, places: set[int], live: int, registers: Callable[[Inst], tuple[list[int], list[int]]] = virtual_registers
+) -> dict[int, int]:
+    """Registers live before the instructions at some indices of a block (or at its end), given those live after it.
+
+    `registers`: what gives the registers that an instruction reads and writes.
+    """
     out: dict[int, int] = {}
     for k in range(len(b.insts), -1, -1):
         if k in places:
             out[k] = live
         if k == 0 or b.insts[k - 1].op is OP_PHI:
             break
-        for d in virtual_writes(b.insts[k - 1]):
+        read, written = registers(b.insts[k - 1])
+        for d in written:
             live &= ~(1 << d)
-        for s in virtual_reads(b.insts[k - 1]):
+        for s in read:
             live |= 1 << s
     return out
 

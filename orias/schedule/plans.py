@@ -6,7 +6,7 @@ from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.operand import K_R
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.deps import is_whole
-from orias.schedule.piece_body import Body, SharedFacts
+from orias.schedule.piece_body import SharedFacts
 from orias.schedule.pieces import is_far_load, live_at, pieces_of
 from orias.schedule.sink import Piece, few_registers
 from orias.schedule.word_counts import WordCounting
@@ -63,17 +63,21 @@ def word_limit(fn: Func, plan: Plan) -> int:
     return min(plan.words, fn.max_regs - fn.knobs.sched_reg_reserve)
 
 
-def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> list[Plan]:
+def plans(
+    fn: Func, register_usage: int = 5, known: Liveness | None = None, shared: SharedFacts | None = None
+) -> list[Plan]:
     """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
     Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
     above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there; also
     one that fills a step to its last register, where the order as given can, and one with the registers of the next lower
     occupancy (of the next two on sm_100 and later), if there are loads that could be under way together.  `known`: the
-    function's liveness.
+    function's liveness, `shared`: what its pieces share.
     """
     lv = liveness(fn) if known is None else known
-    given = most_live_words(fn, lv)
+    facts = SharedFacts(fn, lv) if shared is None else shared
+    needs = [block_pressure(fn, b, lv, facts.counting) for b in fn.blocks]
+    given = max(needs)
     if register_usage < 5:
         return [Plan(True, given * (register_usage + 5) // 20)]
     if fn.kind == "helper":
@@ -94,8 +98,8 @@ def plans(fn: Func, register_usage: int = 5, known: Liveness | None = None) -> l
     tight = step_that_holds(given)
     if tight:
         out.insert(0, Plan(False, given, registers=tight))
-    if wanted >= 0 and sink_all(fn, lv, latency(fn.target.latency_class), wanted):
-        out[:0] = _sunk_plans(fn, Plan(True, step_words(most_live_words(fn, lv), free), order_of(kept, fn)), first)
+    if wanted >= 0 and sink_all(fn, lv, latency(fn.target.latency_class), facts, needs, wanted):
+        out[:0] = _sunk_plans(fn, Plan(True, step_words(max(needs), free), order_of(kept, fn)), first)
     for b, insts in zip(fn.blocks, kept, strict=True):
         b.insts = insts
     return out + wider_plans(fn, first)
@@ -168,21 +172,22 @@ def _free_words(fn: Func) -> int:
     return most_words(registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS))
 
 
-def sink_all(fn: Func, lv: Liveness, lat: Latency, wanted: int = 1 << 30) -> bool:
-    """Give the blocks that need more registers than are free an order that needs fewer.
+def sink_all(
+    fn: Func, lv: Liveness, lat: Latency, facts: SharedFacts, needs: list[int], wanted: int = 1 << 30
+) -> bool:
+    """Give the blocks that need more registers than are free an order that needs fewer; `needs`: live words of each, kept up.
 
     Stops, and returns False, when it shows that a block needs more than `wanted` words.
     """
     free = _free_words(fn)
-    facts = SharedFacts(fn, lv)
     if any(facts.words.count(lv.live_out[b.id]) > wanted for b in fn.blocks):
         return False
-    needs = [block_pressure(fn, b, lv, facts.counting) for b in fn.blocks]
     for k in sorted(range(len(needs)), key=lambda k: -needs[k]):
         if needs[k] > free:
             b = fn.blocks[k]
             _sink(fn, b, lv, lat, facts)
-            if block_pressure(fn, b, lv, facts.counting) > wanted:
+            needs[k] = block_pressure(fn, b, lv, facts.counting)
+            if needs[k] > wanted:
                 return False
     return True
 
@@ -191,9 +196,9 @@ def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency, facts: SharedFacts) ->
     """Give the pieces of a block with high pressure an order that needs fewer registers."""
     whole = is_whole(fn, b)
     pieces = [x for x in pieces_of(b, True) if x[1] - x[0] > 2]
-    after = live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
+    after = live_at(b, {last for _, last in pieces}, lv.live_out[b.id], facts.counting.registers)
     for first, last in pieces:
-        body = Body(fn, b, b.insts[first:last], [], after[last], lat, whole, facts)
+        body = facts.body(fn, b, first, last, after[last], lat, whole)
         reads = [[s for s, _ in x.reads] for x in body.nodes]
         writes = [x.writes for x in body.nodes]
         order = few_registers(Piece(fn, body.graph, reads, writes, after[last], facts.counting))

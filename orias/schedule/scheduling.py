@@ -8,6 +8,7 @@ from orias.schedule.fence_groups import gather_fences
 from orias.schedule.joined_words import expand_joined
 from orias.schedule.late_arrivals import arrive_late
 from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.piece_body import SharedFacts
 from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.plans import Plan
 from orias.schedule.reuse import mark_reuse
@@ -21,15 +22,16 @@ from orias.schedule.zero_moves import clear_once
 
 def pre_ra(
     fn: Func, options: Options, plan: Plan | None = None, known: Liveness | None = None,
-    pieces: list[list[PieceOrders]] | None = None,
+    pieces: list[list[PieceOrders]] | None = None, shared: SharedFacts | None = None,
+    others: list[list[PieceOrders]] | None = None,
 ) -> Reach:  # fmt: skip
     """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``.
 
-    `plan`: one of :func:`orias.schedule.plans.plans`; by default the first.  `known` and `pieces`: see
+    `plan`: one of :func:`orias.schedule.plans.plans`; by default the first.  `known` and what follows: see
     :func:`orias.schedule.list.schedule_virtual`.  Returns the limits on live words that give the same order.
     """
     if options.opt_level > 0 and not options.serial:
-        return schedule_virtual(fn, options.register_usage, plan, known, pieces)
+        return schedule_virtual(fn, options.register_usage, plan, known, pieces, shared, others)
     return Reach()
 
 

@@ -25,7 +25,7 @@ def register_of(item: int) -> int:
 class WordCounting:
     """The items of a function: registers, and the words of registers of ``SchedSplitWords`` words and more."""
 
-    __slots__ = ("fn", "wide")
+    __slots__ = ("_known", "fn", "wide")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Final[Func] = fn
@@ -34,11 +34,19 @@ class WordCounting:
             [v for v in range(len(fn.vkind)) if fn.vwidth[v] >= least and fn.vkind[v] == K_R]
         )
         """The registers whose words count one by one."""
+        self._known: Final[dict[int, tuple[list[int], list[int]]]] = {}
+
+    def registers(self, inst: Inst) -> tuple[list[int], list[int]]:
+        """The registers that an instruction reads, including old value and guard, and writes; no order changes them."""
+        found = self._known.get(inst.uid)
+        if found is None:
+            found = self._known[inst.uid] = virtual_reads(inst), virtual_writes(inst)
+        return found
 
     def reads(self, inst: Inst) -> list[int]:
         """The items that an instruction reads, including old value and guard."""
         if not self.wide:
-            return virtual_reads(inst)
+            return self.registers(inst)[0]
         out: list[int] = []
         for o in inst.src:
             if is_vreg(o) and kind_of(o) <= K_B:
@@ -52,7 +60,7 @@ class WordCounting:
     def writes(self, inst: Inst) -> list[int]:
         """The items that an instruction writes."""
         if not self.wide:
-            return virtual_writes(inst)
+            return self.registers(inst)[1]
         out: list[int] = []
         for d in inst.dst:
             if is_vreg(d):
