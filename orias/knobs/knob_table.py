@@ -121,6 +121,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedTrialSlack", 20, 0, 10_000, "percent", "ScheduleInstructions", "Estimated time beyond the fastest finished plan from which on a plan with more warps is not finished."),
     Knob("SchedTrialSpillSlack", 32, 1, 10_000, "words", "ScheduleInstructions", "Live words without a register beyond those of the plan with the fewest from which on a plan is not finished."),
     Knob("SchedSharedLoadGain", 5, 0, 100, "percent", "ScheduleInstructions", "Cycles of a piece that must be saved for loads of shared memory to come early, or addresses load by load, where registers are short."),
+    Knob("SchedTrialSureInst", 1_000, 0, _M, "instructions", "ScheduleInstructions", "Functions with so many instructions take the plan that is estimated to be the fastest, if it is finished without spills and with the warps that were planned."),
     Knob("SchedTrialSameWarpsSlack", 5, 0, 10_000, "percent", "ScheduleInstructions", "The same for a plan without more warps."),
     Knob("SchedEstimatedLoopIterations", 10, 1, 1_000, "iterations", "ScheduleInstructions", "Iterations that a loop counts for when plans are compared.", True),
     Knob("SchedModelTurns", 4, 1, 64, "iterations", "ScheduleInstructions", "Iterations that are played when plans are compared."),

@@ -87,6 +87,7 @@ class Knobs:
         "sched_trial_same_warps_slack",
         "sched_trial_slack",
         "sched_trial_spill_slack",
+        "sched_trial_sure_inst",
         "sched_war_latency",
         "sink_remat_max_inst",
         "switch_min_cases",
@@ -169,6 +170,7 @@ class Knobs:
     sched_trial_most: int
     sched_trial_slack: int
     sched_trial_spill_slack: int
+    sched_trial_sure_inst: int
     sched_shared_load_gain: int
     sched_trial_same_warps_slack: int
     sched_estimated_loop_iterations: int

@@ -109,7 +109,8 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
 
     The plans that spill the least come first, and of these those whose code is estimated to be the fastest; those that are estimated
     to spill more or to be slower by far than what is finished then are left out, and so are all after the first few
-    (`SchedTrialMost`).
+    (`SchedTrialMost`).  In a long function the estimate of an order that keeps what it promised is not questioned
+    (`SchedTrialSureInst`).
     """
     from orias.pipeline.estimated_time import EstimatedTime, warps_with
 
@@ -128,6 +129,7 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
     ]
     """For each plan its estimated time; 0 for one that spills so much more that it counts only if no other can be finished."""
     places = sorted(range(len(todo)), key=lambda k: (lacking[k] >= fewest, promised[k], lacking[k]))
+    long = sum(len(b.insts) for b in fn.blocks) >= fn.knobs.sched_trial_sure_inst
     least, warps = float("inf"), 0
     for place in places:
         if finished >= fn.knobs.sched_trial_most:
@@ -155,6 +157,8 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
         time = estimated.of(found.reach.cycles, trial.reg_count) * _penalty(trial)
         if time < least:
             least, warps = time, warps_with(fn, trial.reg_count)
+        if long and not _spills(trial) and warps_with(fn, trial.reg_count) >= warps_with(fn, way.registers):
+            break
         over = (trial.packed or trial.reg_count) - way.registers
         wanted = finished < fn.knobs.sched_trial_most and len(todo) < 2 * len(ways)
         if wanted and 0 < over <= fn.knobs.sched_step_overshoot:
@@ -199,7 +203,12 @@ def _times(fn: Func, tried: list[_Trial]) -> list[float]:
 
 def _penalty(fn: Func) -> float:
     """What the time of a finished function counts for more because of its spills."""
-    return 1.0 + fn.knobs.sched_spill_penalty * (fn.spill_stores + fn.spill_loads)
+    return 1.0 + fn.knobs.sched_spill_penalty * _spills(fn)
+
+
+def _spills(fn: Func) -> int:
+    """Bytes that a finished function spills."""
+    return fn.spill_stores + fn.spill_loads
 
 
 def _decision(tried: list[_Trial], times: list[float], best: int) -> Decision:

@@ -172,9 +172,7 @@ def _free_words(fn: Func) -> int:
     return most_words(registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS))
 
 
-def sink_all(
-    fn: Func, lv: Liveness, lat: Latency, facts: SharedFacts, needs: list[int], wanted: int = 1 << 30
-) -> bool:
+def sink_all(fn: Func, lv: Liveness, lat: Latency, facts: SharedFacts, needs: list[int], wanted: int = 1 << 30) -> bool:
     """Give the blocks that need more registers than are free an order that needs fewer; `needs`: live words of each, kept up.
 
     Stops, and returns False, when it shows that a block needs more than `wanted` words.

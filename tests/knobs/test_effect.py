@@ -76,6 +76,7 @@ NEEDS = {
     "SchedManyLoads": "the same",
     "SchedTrialMaxInst": "several plans, of which the first is not the fastest",
     "SchedTrialMost": "more than four orders (tests/schedule/test_trials.py)",
+    "SchedTrialSureInst": "a function of 1,000 instructions with several plans (tests/schedule/test_trials.py)",
     "SchedTrialSlack": "a plan that is estimated to be slower (tests/schedule/test_trials.py)",
     "SchedTrialSameWarpsSlack": "the same",
     "SchedSplitWords": "results of many words that are read in parts (tests/schedule/test_word_counts.py)",

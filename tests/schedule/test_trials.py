@@ -51,6 +51,16 @@ def test_no_more_than_some_orders_are_finished() -> None:
         assert len(finished(fn)) == most
 
 
+def test_in_a_long_function_the_best_estimate_is_not_questioned() -> None:
+    """Unless code of that order spills or allows fewer warps than planned."""
+    for length, most in ((10_000, 2), (10, 1)):
+        fn = wide_loads()
+        fn.knobs = from_dict({"SchedTrialSlack": 10_000, "SchedTrialMost": 2, "SchedTrialSureInst": length}).values(
+            "k", []
+        )
+        assert len(finished(fn)) == most
+
+
 def test_orders_that_spill_far_more_are_not_finished() -> None:
     """As given, 160 words are live at once, of which 64 registers hold a part; loaded and stored one by one, a few."""
     fn = wide_loads()
