@@ -162,7 +162,8 @@ def divergence(fn: Func) -> Divergence:
 @final
 class _Solver:
     __slots__ = (
-        "blocks", "by_id", "budget", "cut", "fn", "forest", "index", "masks", "pdom", "result", "users", "where", "work",
+        "blocks", "by_id", "budget", "cut", "fn", "forest", "index", "inside", "left", "masks", "pdom", "result", "users", "where",
+        "work",
     )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
@@ -177,6 +178,10 @@ class _Solver:
         self.forest: LoopForest = find_loops(fn, dom)
         self.cut: frozenset[tuple[int, int]] = exit_edges(fn)
         self.pdom: DomTree = post_dominators(fn, self.cut)
+        self.inside: dict[int, frozenset[int]] = {}
+        """The blocks of each loop by its header, as far as they were asked for."""
+        self.left: set[int] = set()
+        """Headers of the loops that threads leave in different iterations."""
         self.users: list[list[Inst]] = [[] for _ in range(len(fn.vkind))]
         self.where: dict[int, Block] = {}
         self.masks: dict[int, Opnd] = {}
@@ -361,12 +366,20 @@ class _Solver:
         loop = self.forest.innermost[b.id]
         reached = [*region, end] if end != NO_BLOCK else region
         while loop is not None:
-            inside = set(loop.blocks)
-            if any(x not in inside for x in reached):
-                for x in loop.blocks:
-                    for inst in self.by_id[x].insts:
-                        for d in inst.dst:
-                            if is_vreg(d) and not in_file(d, K_B):
-                                if any(self.where[u.uid].id not in inside for u in self.users[vreg(d)]):
-                                    self._mark(vreg(d))
+            if loop.header.id not in self.left:
+                inside = self.inside.get(loop.header.id)
+                if inside is None:
+                    inside = self.inside[loop.header.id] = frozenset(loop.blocks)
+                if any(x not in inside for x in reached):
+                    self.left.add(loop.header.id)
+                    self._mark_outside(loop.blocks, inside)
             loop = loop.parent
+
+    def _mark_outside(self, blocks: list[int], inside: frozenset[int]) -> None:
+        """Mark the values of some blocks that are used in others."""
+        for x in blocks:
+            for inst in self.by_id[x].insts:
+                for d in inst.dst:
+                    if d >= FIRST_VREG and not in_file(d, K_B):
+                        if any(self.where[u.uid].id not in inside for u in self.users[vreg(d)]):
+                            self._mark(vreg(d))
