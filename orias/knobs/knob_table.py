@@ -140,7 +140,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedWarLatency", 12, 1, 1_000, "cycles", "PostSchedule", "Assumed time until an operation has read its sources late."),
     Knob("SchedHeldBack", 24, 0, 10_000, "instructions", "PostSchedule", "Work of a piece of code up to which it waits until the piece's loads are under way."),
     Knob("SchedHeldCycles", 16, 0, 10_000, "cycles", "ScheduleInstructions", "Time for which work that needs registers waits for an instruction that leads to a load."),
-    Knob("SchedHeldCyclesMost", 40, 0, 10_000, "cycles", "PostSchedule", "The same after allocation, for work from which no longer path leads to the end of its piece."),
+    Knob("SchedHeldCyclesMost", 40, 0, 10_000, "cycles", "PostSchedule", "The same after allocation, until the first load, for constants and special registers from which no longer path leads to the end of the piece."),
     Knob("SchedStartStall", 2, 1, 8, "cycles", "PostSchedule", "Stall count of the reads of constants and special registers with which a kernel starts (sm_90 and later)."),
     Knob("SchedSharedSources", 50, 0, 1_000, "cycles", "PostSchedule", "What a read that the reuse cache spares is worth, or half a cycle less of waiting for a register bank, where collisions of register reads cost time."),
     Knob("SchedBankLeaning", 8, 0, 1_000, "instructions", "PostSchedule", "Of so many instructions one whose sources one bank could share better (one with three in a bank counts as three) makes values of a block change banks (0: never)."),

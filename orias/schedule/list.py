@@ -21,6 +21,7 @@ from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.pieces import (
     first_cycles,
     following,
+    is_far_load,
     leads_to_loads,
     live_at,
     pieces_of,
@@ -30,7 +31,7 @@ from orias.schedule.pieces import (
 from orias.schedule.plans import Plan, plans, put_in_order, sink_all, word_limit
 from orias.schedule.shared_sources import ReadCosts, has_many_products, lost_cycles
 from orias.timing.latency import Latency, latency
-from orias.timing.units import units
+from orias.timing.units import NEEDS_WRITE, units
 
 _FMA: Final = 1
 """The number of the FMA pipe in a piece."""
@@ -131,6 +132,7 @@ def _order(
     instruction cost, if that counts.
     """
     n = len(graph.insts)
+    u = units(fn.target.latency_class)
     height = graph.heights()
     waiting = list(graph.preds)
     ready = [k for k in range(n) if waiting[k] == 0]
@@ -155,6 +157,8 @@ def _order(
         fn.knobs.sched_held_cycles_most,
     )
     bonus = fn.knobs.sched_shared_sources
+    late = [u.barriers(i.op) & NEEDS_WRITE != 0 for i in graph.insts]
+    waited = False
     now = 0
     while ready:
         best = -1
@@ -163,10 +167,10 @@ def _order(
         switched = False
         fma_free = max(pipe_free[_FMA], now)
         held = False
-        # Work on no longer a path than this waits for what leads to loads.
+        # Constants and special registers on no longer a path than this wait for what leads to loads.
         shorter = -1
         for k in ready[:window]:
-            if not leads[k] and (held or height[k] <= shorter):
+            if not leads[k] and (held or (late[k] and height[k] <= shorter)):
                 continue
             at = earliest[k]
             free = pipe_free[pipes[k]]
@@ -189,10 +193,11 @@ def _order(
                 and not held
                 and leads[k]
                 and at <= now + min(farthest, height[k])
-                and max(shorter + 1, best_height) <= height[k]
+                and max(shorter, best_height) + spare <= height[k]
             ):
-                shorter = height[k]
-                best, best_at, best_height, switched = k, at, height[k], other
+                shorter = height[k] - spare
+                if best < 0 or late[best] or leads[best]:
+                    best, best_at, best_height, switched = k, at, height[k], other
             elif at <= best_at:
                 worth = height[k]
                 if costs is not None:
@@ -200,6 +205,10 @@ def _order(
                 if at < best_at or worth > best_height:
                     best, best_at, best_height, switched = k, at, worth, other
         ready.remove(best)
+        waited = waited or (shorter >= 0 and not held)
+        if waited and is_far_load(graph.insts[best]):
+            # What is read after all loads would be later than they are where these are near.
+            hold = waited = False
         now = max(now, best_at)
         if costs is not None and keys[best]:
             costs.place(best, now)

@@ -289,7 +289,8 @@ class _Spread:
                     values = self._values.exchanged(v, register)
                     if values and self._rest_apart(values, register):
                         places, reads = self._after(values, register)
-                        won = self._won(places, reads, at)
+                        more = sum(lean(new) - lean(p.reads[k]) for k, new in zip(places, reads, strict=True))
+                        won = self._won(places, reads, at) if more <= 0 else 0
                         if won > gain:
                             gain, flip, best, target = won, -1, values, register
         if gain <= 0:
