@@ -158,7 +158,7 @@ def _order(
     )
     bonus = fn.knobs.sched_shared_sources
     late = [u.barriers(i.op) & NEEDS_WRITE != 0 for i in graph.insts]
-    waited = False
+    waited = freed = False
     now = 0
     while ready:
         best = -1
@@ -170,7 +170,7 @@ def _order(
         # Constants and special registers on no longer a path than this wait for what leads to loads.
         shorter = -1
         for k in ready[:window]:
-            if not leads[k] and (held or (late[k] and height[k] <= shorter)):
+            if not leads[k] and ((held and not (freed and late[k])) or (late[k] and height[k] <= shorter)):
                 continue
             at = earliest[k]
             free = pipe_free[pipes[k]]
@@ -191,6 +191,7 @@ def _order(
             elif (
                 hold
                 and not held
+                and not freed
                 and leads[k]
                 and at <= now + min(farthest, height[k])
                 and max(shorter, best_height) + spare <= height[k]
@@ -208,7 +209,7 @@ def _order(
         waited = waited or (shorter >= 0 and not held)
         if waited and is_far_load(graph.insts[best]):
             # What is read after all loads would be later than they are where these are near.
-            hold = waited = False
+            freed = True
         now = max(now, best_at)
         if costs is not None and keys[best]:
             costs.place(best, now)
