@@ -58,6 +58,7 @@ class Knobs:
         "sched_estimated_loop_iterations",
         "sched_held_back",
         "sched_held_cycles",
+        "sched_held_cycles_most",
         "sched_look_ahead",
         "sched_many_loads",
         "sched_max_mem_dep",
@@ -192,6 +193,7 @@ class Knobs:
     sched_war_latency: int
     sched_held_back: int
     sched_held_cycles: int
+    sched_held_cycles_most: int
     sched_bank_budget: int
     sched_shared_sources: int
     sched_bank_leaning: int

@@ -12,7 +12,6 @@ from typing import Final
 
 from orias.analysis.liveness import Liveness, liveness
 from orias.isa.isa_table import load
-from orias.isa.operand import Opnd
 from orias.ori.ir import ORDERING, Block, Func
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_to_alu
@@ -22,6 +21,7 @@ from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.pieces import (
     first_cycles,
     following,
+    is_far_load,
     leads_to_loads,
     live_at,
     pieces_of,
@@ -29,9 +29,9 @@ from orias.schedule.pieces import (
     release,
 )
 from orias.schedule.plans import Plan, block_pressure, plans, put_in_order, sink_all, word_limit
-from orias.schedule.shared_sources import lost_cycles, shared_sources
+from orias.schedule.shared_sources import ReadCosts, has_many_products, lost_cycles
 from orias.timing.latency import Latency, latency
-from orias.timing.units import units
+from orias.timing.units import NEEDS_WRITE, units
 
 _FMA: Final = 1
 """The number of the FMA pipe in a piece."""
@@ -106,29 +106,34 @@ def schedule_physical(fn: Func) -> None:
             piece = b.insts[first:last]
             graph = build(piece, following(fn, b, last), fn, lat, False, whole)
             before = arrivals.now
-            order, at = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals, [])
-            shared = shared_sources(piece)
-            lost = lost_cycles(piece, order, at, table, u) if shared else 0
+            order, at = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals, None)
+            lost = lost_cycles(piece, order, at, table, u) if has_many_products(piece) else 0
             if lost > fn.knobs.sched_bank_losses * len(piece) // 1000:
-                arrivals.now, after = before, arrivals.now
-                other, at_other = _order(fn, graph, lat, [None] * len(piece), arrivals, shared)
-                if at_other[other[-1]] + lost_cycles(piece, other, at_other, table, u) < at[order[-1]] + lost:
-                    order = other
-                else:
-                    arrivals.now = after
+                least = at[order[-1]] + lost
+                after = arrivals.now
+                for spared in (1, 0):
+                    arrivals.now = before
+                    costs = ReadCosts(piece, table, u, spared)
+                    other, at = _order(fn, graph, lat, [None] * len(piece), arrivals, costs)
+                    length = at[other[-1]] + lost_cycles(piece, other, at, table, u)
+                    if length < least:
+                        least, order, after = length, other, arrivals.now
+                arrivals.now = after
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
 
 
 def _order(
-    fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals, shared: list[set[Opnd]],
+    fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals, costs: ReadCosts | None,
 ) -> tuple[list[int], list[int]]:  # fmt: skip
     """Order by latency alone, and the cycle of each instruction; `others` are FMA forms.
 
     They are taken where the pipe of the instruction is busy, and while the piece has so much ALU work that a full SM
-    waits for that pipe.  `shared`: the factors of each instruction, if the next one had better read one of them too.
+    waits for that pipe.  `costs`: what the reads of the next
+    instruction cost, if that counts.
     """
     n = len(graph.insts)
+    u = units(fn.target.latency_class)
     height = graph.heights()
     waiting = list(graph.preds)
     ready = [k for k in range(n) if waiting[k] == 0]
@@ -147,9 +152,14 @@ def _order(
     surplus, lean = alu_surplus(keys, intervals)
     patience = 1 if is_bound_to_alu(keys, intervals, others) else 0
     leads, spare = leads_to_loads(graph)
-    hold, reach = spare <= fn.knobs.sched_held_back, fn.knobs.sched_held_cycles
+    hold, reach, farthest = (
+        spare <= fn.knobs.sched_held_back,
+        fn.knobs.sched_held_cycles,
+        fn.knobs.sched_held_cycles_most,
+    )
     bonus = fn.knobs.sched_shared_sources
-    factors: set[Opnd] = set()
+    late = [u.barriers(i.op) & NEEDS_WRITE != 0 for i in graph.insts]
+    waited = freed = False
     now = 0
     while ready:
         best = -1
@@ -158,8 +168,10 @@ def _order(
         switched = False
         fma_free = max(pipe_free[_FMA], now)
         held = False
+        # Constants and special registers on no longer a path than this wait for what leads to loads.
+        shorter = -1
         for k in ready[:window]:
-            if held and not leads[k]:
+            if not leads[k] and ((held and not (freed and late[k])) or (late[k] and height[k] <= shorter)):
                 continue
             at = earliest[k]
             free = pipe_free[pipes[k]]
@@ -177,16 +189,31 @@ def _order(
                 # From here on only what leads to loads.
                 held = True
                 best, best_at, best_height, switched = k, at, height[k], other
+            elif (
+                hold
+                and not held
+                and not freed
+                and leads[k]
+                and at <= now + min(farthest, height[k])
+                and max(shorter, best_height) + spare <= height[k]
+            ):
+                shorter = height[k] - spare
+                if best < 0 or late[best] or leads[best]:
+                    best, best_at, best_height, switched = k, at, height[k], other
             elif at <= best_at:
                 worth = height[k]
-                if factors and not factors.isdisjoint(shared[k]):
-                    worth += bonus
+                if costs is not None:
+                    worth += bonus * costs.gain(k, at)
                 if at < best_at or worth > best_height:
                     best, best_at, best_height, switched = k, at, worth, other
         ready.remove(best)
-        if shared and keys[best]:
-            factors = shared[best]
+        waited = waited or (shorter >= 0 and not held)
+        if waited and is_far_load(graph.insts[best]):
+            # What is read after all loads would be later than they are where these are near.
+            freed = True
         now = max(now, best_at)
+        if costs is not None and keys[best]:
+            costs.place(best, now)
         at_cycle[best] = now
         out.append(best)
         form = others[best]

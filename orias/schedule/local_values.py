@@ -100,7 +100,7 @@ class Registers:
 class LocalValues:
     """The values of one block."""
 
-    __slots__ = ("_held", "_insts", "at", "free", "of")
+    __slots__ = ("_bound", "_held", "_insts", "at", "free", "of")
 
     def __init__(self, fn: Func, b: Block, registers: Registers) -> None:
         self._insts: Final[list[Inst]] = b.insts
@@ -111,6 +111,8 @@ class LocalValues:
         """The values that each instruction reads."""
         self._held: Final[list[int]] = [0] * (len(b.insts) + 1)
         """The registers that hold a value before the first instruction and after each."""
+        self._bound: Final[list[int]] = [0] * (len(b.insts) + 1)
+        """Those whose values have to stay there."""
         now: dict[int, Value] = {}
         for k, inst in enumerate(b.insts):
             a = accesses(inst, fn)
@@ -163,6 +165,10 @@ class LocalValues:
         for values in self.of.values():
             for v in values:
                 self._occupy(v)
+                if v.bound:
+                    bit = 1 << v.register
+                    for k in range(v.first + 1, v.last + 1):
+                        self._bound[k] |= bit
 
     def _new(self, register: int, first: int) -> Value:
         v = Value(register, first, first + 1)
@@ -177,6 +183,13 @@ class LocalValues:
         """A mask of the registers that hold a value somewhere between two instructions (-1: the start of the block)."""
         mask = 0
         for held in self._held[first + 1 : last + 1]:
+            mask |= held
+        return mask
+
+    def bound(self, first: int, last: int) -> int:
+        """A mask of those among :meth:`taken` that hold a value which has to stay there."""
+        mask = 0
+        for held in self._bound[first + 1 : last + 1]:
             mask |= held
         return mask
 

@@ -230,8 +230,9 @@ class _Spread:
         """
         p = self._played
         changed = False
+        kept = self._budget // 2
         for at in p.leaning():
-            if self._budget <= 0:
+            if self._budget <= kept:
                 break
             odd = sum(x >> 2 & 1 for x in p.reads[at])
             bank = int(2 * odd > len(p.reads[at]))
@@ -260,18 +261,23 @@ class _Spread:
         changed = False
         p.lost(0, len(self._insts))
         for at in p.collided:
-            while self._budget > 0 and p.lost(at, at + 1) and self._improve(at):
+            while self._budget > 0 and self._improve(at):
                 changed = True
         return changed
 
     def _improve(self, at: int) -> bool:
-        """Makes the best change for a collision; False if none helps."""
+        """Makes a change for a collision, the best one that does not end it or the first one that does; False if none helps."""
         p = self._played
+        enough = p.lost(at, at + 1)
+        if not enough:
+            return False
         gain, flip = 0, -1
         best: list[Value] = []
         target = -1
         bank = p.bank
         for k in range(at, max(-1, at - _NEAR), -1):
+            if gain >= enough:
+                break
             if p.near(k):
                 won = self._won([k], [p.flipped(k)])
                 if won > gain:
@@ -281,9 +287,10 @@ class _Spread:
                     continue
                 for register in self._others(v):
                     values = self._values.exchanged(v, register)
-                    if values:
+                    if values and self._rest_apart(values, register):
                         places, reads = self._after(values, register)
-                        won = self._won(places, reads)
+                        more = sum(lean(new) - lean(p.reads[k]) for k, new in zip(places, reads, strict=True))
+                        won = self._won(places, reads, at) if more <= 0 else 0
                         if won > gain:
                             gain, flip, best, target = won, -1, values, register
         if gain <= 0:
@@ -303,6 +310,7 @@ class _Spread:
         if free:
             free = free & ~values.taken(max(-1, v.first - self._rest), v.first) or free
             return [(free & -free).bit_length() - 1]
+        others &= ~values.bound(v.first, v.last)
         out: list[int] = []
         while others and len(out) < _FEW:
             out.append((others & -others).bit_length() - 1)
@@ -338,28 +346,31 @@ class _Spread:
         places = sorted(moved)
         return places, [_renamed(self._played.reads[k], moved[k], one, register) for k in places]
 
-    def _won(self, places: list[int], reads: list[list[int]]) -> int:
-        """The cycles that other reads of some instructions win."""
+    def _won(self, places: list[int], reads: list[list[int]], at: int = -1) -> int:
+        """The cycles that other reads of some instructions win; 0 if they win none near instruction `at`, where one is given."""
         p = self._played
         n = len(self._insts)
-        before = after = 0
         spans: list[tuple[int, int]] = []
         for k in places:
             if spans and k - _NEAR <= spans[-1][1]:
                 spans[-1] = (spans[-1][0], min(n, k + _NEAR + 1))
             else:
                 spans.append((k, min(n, k + _NEAR + 1)))
+        if at >= 0:
+            spans.sort(key=lambda x: not x[0] <= at < x[1])
         old = [p.reads[k] for k in places]
+        won = 0
         for first, last in spans:
-            before += p.lost(first, last)
             self._budget -= 2 * (last - first + _NEAR)
-        for k, x in zip(places, reads, strict=True):
-            p.reads[k] = x
-        for first, last in spans:
-            after += p.lost(first, last)
-        for k, x in zip(places, old, strict=True):
-            p.reads[k] = x
-        return before - after
+            before = p.lost(first, last)
+            for k, x in zip(places, reads, strict=True):
+                p.reads[k] = x
+            won += before - p.lost(first, last)
+            for k, x in zip(places, old, strict=True):
+                p.reads[k] = x
+            if at >= 0 and won <= 0:
+                return 0
+        return won
 
     def _exchange(self, values: list[Value], register: int) -> None:
         p = self._played

@@ -19,6 +19,7 @@ SHOWN = {
     "UnrollDivergentLoads": ("APART", "sm_80", 0, 0),
     "SchedHeldBack": ("SUM", "sm_80", 0, 0),
     "SchedHeldCycles": ("SUM", "sm_80", 0, 0),
+    "SchedHeldCyclesMost": ("KNOWN", "sm_90", 0, 0),
     "LoopRotationInstLimit": ("TOP", "sm_80", 0, 0),
     "UnrollFullIterations": ("KNOWN", "sm_80", 0, 0),
     "UnrollRounds": ("KNOWN", "sm_80", 0, 0),

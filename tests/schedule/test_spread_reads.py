@@ -111,6 +111,25 @@ def test_products_that_share_a_factor_follow_one_another() -> None:
     assert shared_factors(60, 50) > 9
 
 
+def changes_of_bank(losses: int) -> int:
+    """How often the bank changes from one of 16 products to the next, where eight read even registers and the eight after them odd ones."""
+    lines = [
+        f"  R{100 + 8 * (k % 8) + k // 8} = FFMA R{12 + 2 * (k % 8) + k // 8}, R{30 + 2 * (k % 8) + k // 8}, R{50 + 2 * (k % 8) + k // 8}"
+        for k in range(16)
+    ]
+    fn = parse("\n".join([".func k sm_90 entry allocated", "b0:", *lines, "  EXIT", ""]))
+    fn.knobs = from_dict({"SchedBankLosses": losses, "SchedBankBudget": 0}).values("k", [])
+    post_ra(fn, Options(opt_level=3))
+    banks = [reg_id(i.src[0]) & 1 for i in fn.insts() if i.op.base == "FFMA"]
+    assert len(banks) == 16
+    return sum(a != b for a, b in itertools.pairwise(banks))
+
+
+def test_products_of_one_bank_follow_those_of_the_other() -> None:
+    assert changes_of_bank(1_000_000) < 4
+    assert changes_of_bank(60) > 11
+
+
 LEANING = """\
 .func k sm_90 entry allocated
 b0:
