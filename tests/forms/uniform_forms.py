@@ -56,10 +56,13 @@ ret; }}
 
 
 def uniform_forms(forms: list[Form], count: int = 64) -> list[Form]:
-    """Forms whose threads do not depend on each other; those without memory of a thread run with two threads a block."""
+    """Forms whose threads do not depend on each other; those without memory of a thread run with two threads a block.
+
+    Forms that read their inputs in global memory are left out: here they are parameters.
+    """
     out: list[Form] = []
     for f in forms:
-        if f._want is None or not f.ins:
+        if f._want is None or not f.ins or "%fi" in f.body:
             continue
         alone = "%mem" in f.body or "%idx" in f.body or f.module
         out.append(UniformForm(f, count, 1 if alone else 2))
