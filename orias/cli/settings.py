@@ -78,16 +78,15 @@ class Settings:
         self.warn(f"Conflicting options '{kept}' and '{name}' specified, ignoring '{name}' option")
 
 
-def _registers(text: str, name: str, arch: str, s: Settings) -> int:
-    """A register limit; 0 for none."""
-    if text == "archmax":
-        return MOST_REGISTERS
-    if text == "archmin":
-        return STEPS[0]
+def _registers(text: str, name: str, arch: str, s: Settings, patch: bool = False) -> int:
+    """A register limit; 0 for none.  `patch`: of -astoolspatch, whose code has the fewest registers."""
     try:
-        n = parse_number(text)
+        n = {"archmin": STEPS[0], "archmax": MOST_REGISTERS}.get(text) or parse_number(text)
     except UsageError:
         raise UsageError(f"Invalid value '{text}' for option '{name}'") from None
+    if patch and not 0 <= n <= FEWEST_REGISTERS:
+        s.messages.append(("error", f"Invalid value '{n}' of '{name}' with option '--compile-as-tools-patch'"))
+        return 0
     if n < 0 or n > MOST_REGISTERS:
         s.warn(f"Too big maxrregcount value specified {n}, will be ignored")
         return 0
@@ -201,28 +200,12 @@ def _tools_patch(c: Command, s: Settings) -> None:
         s.warn(f"Conflicting options '{name}' and '--compile-as-tools-patch' specified, ignoring '{name}' option")
 
 
-def _refused_of_patch(c: Command, given: str, s: Settings) -> bool:
-    """Adds the error on a register limit with -astoolspatch, whose code has the fewest registers; True if there is one."""
-    number = {"archmin": STEPS[0], "archmax": MOST_REGISTERS}.get(given, 0)
-    if number == 0:
-        try:
-            number = parse_number(given)
-        except UsageError:
-            return False
-    if not c.flag("compile-as-tools-patch") or 0 <= number <= FEWEST_REGISTERS:
-        return False
-    what = f"Invalid value '{number}' of 'maxrregcount' with option '--compile-as-tools-patch'"
-    s.messages.append(("error", what))
-    return True
-
-
 def _limits(c: Command, s: Settings) -> None:
     """Options about registers and threads."""
     arch = s.options.arch
     if c.has("maxrregcount"):
-        given = c.values["maxrregcount"]
-        if not _refused_of_patch(c, given, s):
-            s.options.maxrregcount = _registers(given, "maxrregcount", arch, s)
+        patch = c.flag("compile-as-tools-patch")
+        s.options.maxrregcount = _registers(c.values["maxrregcount"], "maxrregcount", arch, s, patch)
     name = "device-function-maxrregcount"
     if c.has(name):
         if c.flag("compile-only"):

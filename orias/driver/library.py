@@ -122,8 +122,8 @@ def _idle(symbol: str) -> bool:
 
 def _at_end() -> str:
     """The C table of what each function does once the interpreter has ended."""
-    words = [_AT_END.get(f.symbol) or ("SUCCEEDS" if _idle(f.symbol) else "FAILS") for f in functions()]
-    words += [_AT_END.get(f.symbol) or ("SUCCEEDS" if _idle(f.symbol) else "FAILS") for f in runtime_functions()]
+    symbols = [*(f.symbol for f in functions()), *(f.symbol for f in runtime_functions())]
+    words = [_AT_END.get(s) or ("SUCCEEDS" if _idle(s) else "FAILS") for s in symbols]
     words += ["SUCCEEDS" if f.symbol == "nvmlShutdown" else "UNINITIALIZED" for f in management_functions()]
     return f"const unsigned char at_end[] = {{{', '.join(words)}}};"
 

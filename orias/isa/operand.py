@@ -292,6 +292,11 @@ def with_reg(o: Opnd, ident: int) -> Opnd:
     return (o & _BELOW_PAYLOAD) | ident << PAYLOAD_SHIFT
 
 
+def renamed(o: Opnd, names: dict[int, int]) -> Opnd:
+    """The operand with another virtual register of the same file where `names` has one for its own."""
+    return with_reg(o, names[vreg(o)]) if is_vreg(o) and vreg(o) in names else o
+
+
 def in_place_of(use: Opnd, o: Opnd) -> Opnd:
     """The bare operand `o` with the flags, suffix and lane of `use`, the operand that it replaces."""
     return o | (use & (_MODIFIERS | LANE_MASK))

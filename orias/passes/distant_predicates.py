@@ -11,7 +11,7 @@ from typing import Final, final
 
 from orias.analysis.liveness import liveness, reg_bit
 from orias.isa.op import op
-from orias.isa.operand import K_P, K_R, PT, Opnd, has_lane, in_file, is_vreg, vreg, with_reg
+from orias.isa.operand import K_P, K_R, PT, has_lane, in_file, is_vreg, renamed, vreg
 from orias.ori.decisions import REMATERIALISED, Decision
 from orias.ori.ir import Block, Func, Inst
 from orias.passes.def_use import Values
@@ -122,26 +122,22 @@ class _Ranges:
     def _again(self, chain: list[Inst], v: int, far: int) -> None:
         """Put copies of instructions before a place; what reads `v` from there on reads the last one's result."""
         fn, insts = self.fn, self.b.insts
-        renamed: dict[int, int] = {}
+        names: dict[int, int] = {}
         new: list[Inst] = []
         for d in chain:
             result = fn.new_vreg(fn.vkind[vreg(d.dst[0])])
-            src = [_renamed(o, renamed) for o in d.src]
-            renamed[vreg(d.dst[0])] = vreg(result)
+            src = [renamed(o, names) for o in d.src]
+            names[vreg(d.dst[0])] = vreg(result)
             new.append(fn.new_inst(d.op, [result, *d.dst[1:]], src, loc=d.loc))
-        own = {v: renamed[v]}
+        own = {v: names[v]}
         for inst in insts[far:]:
-            inst.src = [_renamed(o, own) for o in inst.src]
-            inst.guard = _renamed(inst.guard, own)
-            inst.old = _renamed(inst.old, own)
+            inst.src = [renamed(o, own) for o in inst.src]
+            inst.guard = renamed(inst.guard, own)
+            inst.old = renamed(inst.old, own)
         insts[far:far] = new
         if fn.decisions is not None:
             text = f"{chain[-1].op.name} runs a second time, so that its result holds no predicate in between"
             fn.decisions.append(Decision(REMATERIALISED, chain[-1].loc, text, {"instructions": len(chain)}))
-
-
-def _renamed(o: Opnd, names: dict[int, int]) -> Opnd:
-    return with_reg(o, names[vreg(o)]) if reg_bit(o) and vreg(o) in names else o
 
 
 def _may_run_again(inst: Inst) -> bool:

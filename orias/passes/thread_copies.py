@@ -5,7 +5,7 @@ A value that is needed again afterwards is kept in a register of the thread, and
 
 from typing import Final, final
 
-from orias.isa.operand import K_R, K_UP, K_UR, PT, Opnd, is_vreg, kind_of, vreg, with_reg, with_word_lane
+from orias.isa.operand import K_R, K_UP, K_UR, PT, Opnd, is_vreg, kind_of, renamed, vreg, with_word_lane
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.passes.ssa_repair import is_recomputable
 
@@ -54,9 +54,9 @@ class _Keeper:
             for o in inst.uses():
                 if is_vreg(o) and vreg(o) in self._makers and vreg(o) not in here and self._is_lost(o, inst):
                     here[vreg(o)] = self._again(o, inst.loc, out)
-            inst.src = [_renamed(o, here) for o in inst.src]
-            inst.guard = _renamed(inst.guard, here)
-            inst.old = _renamed(inst.old, here)
+            inst.src = [renamed(o, here) for o in inst.src]
+            inst.guard = renamed(inst.guard, here)
+            inst.old = renamed(inst.old, here)
             out.append(inst)
             if inst.uid in self._ends:
                 here.clear()
@@ -88,7 +88,3 @@ class _Keeper:
             parts = [with_word_lane(kept, k) for k in range(fn.vwidth[ident])]
             out.append(fn.new_inst(OP_PACK, [new], parts, loc=loc))
         return vreg(new)
-
-
-def _renamed(o: Opnd, here: dict[int, int]) -> Opnd:
-    return with_reg(o, here[vreg(o)]) if is_vreg(o) and vreg(o) in here else o

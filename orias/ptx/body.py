@@ -24,8 +24,7 @@ from orias.ptx.operands import (
     label_operand,
     name_operand,
     operand,
-    register_operand,
-    special_operand,
+    special_copy,
 )  # fmt: skip
 from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
@@ -216,21 +215,14 @@ class BodyReader:
         # an operand of the same name, which stood elsewhere
         return found if found.kind == O_REG and found.var is not None and found.var.type == "pred" else None
 
-    def _special_guard(self, function: Function, name: str, negated: bool, line: int, column: int) -> Operand | None:
+    def _special_guard(self, name: str, negated: bool, line: int, column: int) -> Operand | None:
         """The guard of a name that is no predicate register: a copy of a special register that is one, else an error."""
         state = self.state
         special = name[1:] if name[0] == "%" and name[1:] in SPECIAL and state.lookup(name) is None else ""
         for message in state.special_gate(special) if special else []:
             state.error(message, line)
         if special and SPECIAL[special][0] == "pred":
-            copy = Var(name, "reg", "pred", 1, line)
-            state.register(copy)
-            form = self.forms.known.get("mov.pred") or self.forms.new("mov.pred")
-            assert form is not None and function.body is not None
-            function.body.append(
-                Instr(form.sig, [register_operand(copy), special_operand(special, "")], None, line, column)
-            )
-            guard = register_operand(copy)
+            guard = special_copy(state, special, line, column)
             if negated:
                 guard.neg = True
                 guard.key = "!" + guard.key
@@ -300,9 +292,7 @@ class BodyReader:
             lex.next()
             negated = state.take("!")
             name = state.ident()
-            pred = self._guard(name, "!" if negated else "") or self._special_guard(
-                function, name, negated, line, column
-            )
+            pred = self._guard(name, "!" if negated else "") or self._special_guard(name, negated, line, column)
         if lex.kind != T_IDENT:
             if lex.kind == T_PUNCT and lex.text == "@@DWARF":
                 dwarf_line(state)

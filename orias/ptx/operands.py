@@ -309,20 +309,23 @@ def _special_named(state: State, name: str, line: int, depth: int) -> Operand:
         lex.next()
     special = special_operand(name, comp)
     if not comp and not depth and lex.kind == T_PUNCT and lex.text == "+":
-        return _copy(state, special, line)
+        type_, size, _, _ = SPECIAL[name]
+        # Vectors and predicates have no sum.
+        if size == 1 and type_ != "pred" and state.function is not None and state.function.body is not None:
+            return special_copy(state, name, line, lex.column())
+        return special
     return _indexed(state, special, depth) if not comp and lex.kind == T_PUNCT and lex.text == "[" else special
 
 
-def _copy(state: State, special: Operand, line: int) -> Operand:
-    """A register that holds a special register, to which a constant is added; vectors and predicates have no sum."""
-    type_, size, _, _ = SPECIAL[special.name]
+def special_copy(state: State, name: str, line: int, column: int) -> Operand:
+    """A register into which a move, put before the statement that is read, copies a special register."""
     function = state.function
-    if size > 1 or type_ == "pred" or function is None or function.body is None:
-        return special
-    copy = Var(f"%{special.name}", "reg", type_, 1, line)
+    assert function is not None and function.body is not None
+    type_ = SPECIAL[name][0]
+    copy = Var(f"%{name}", "reg", type_, 1, line)
     state.register(copy)
     result = register_operand(copy)
-    function.body.append(Instr(parse_opcode(f"mov.{type_}"), [result, special], None, line, state.lex.column()))
+    function.body.append(Instr(parse_opcode(f"mov.{type_}"), [result, special_operand(name, "")], None, line, column))
     return result
 
 

@@ -21,6 +21,8 @@ CALL = """{
 """
 INLINED = ".loc 1 9 0, function_name $L__info_string0,"
 PTX, LIBRARY = 1, 4
+RUNTIME = b"!<arch>\n/               0           0     0     0       8         `\ncuda_device_runtime.o/\n"
+"""The beginning of the archive with NVIDIA's device runtime, by which the driver knows it."""
 
 
 def entry(name, body):
@@ -190,5 +192,28 @@ LAUNCH = """{
 def test_kernels_that_kernels_launch(context, depth, result):  # noqa: F811
     """The child comes after the parent and overwrites what it stored: the result of the launch, here that of wrong sizes."""
     child, parent = entry("child", "mov.u32 %x, 77;"), entry("parent", LAUNCH.replace("$depth", str(depth)))
-    runtime = b"!<arch>\n/               0           0     0     0       8         `\ncuda_device_runtime.o/\n"
-    assert results(context, [HEAD + LAUNCHES + child + parent], ["parent"], runtime) == [result]
+    assert results(context, [HEAD + LAUNCHES + child + parent], ["parent"], RUNTIME) == [result]
+
+
+GRID = """.extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+"""
+MEET = """{
+    .param .b32 s;
+    .param .b64 h;
+    .param .b32 f, r;
+    .reg .b64 %h;
+    st.param.b32 [s], 1;
+    call (h), cudaCGGetIntrinsicHandle, (s);
+    ld.param.b64 %h, [h];
+    st.param.b64 [h], %h;
+    st.param.b32 [f], 0;
+    call (r), cudaCGSynchronize, (h, f);
+    ld.param.b32 %x, [r];
+}
+"""
+
+
+def test_the_barrier_of_a_grid(context):  # noqa: F811
+    """A grid of one block has a handle, and all of its threads meet."""
+    assert results(context, [HEAD + GRID + entry("k", MEET + "add.u32 %x, %x, 5;")], ["k"], RUNTIME) == [5]

@@ -599,9 +599,10 @@ class Image:
                 launched(child)
                 continue
             r = self.launch(
-                child.kernel, child.grid, child.block, child.arguments, child.shared, max(max_steps - result.steps, 1),
-                None, on_batch, mufu_error, hazards, 0, timing, fill, tolerant, schedule, late, cores, executor, progress,
-                patience, stack, depth + 1,
+                child.kernel, child.grid, child.block, child.arguments, child.shared,
+                max_steps=max(max_steps - result.steps, 1), on_batch=on_batch, mufu_error=mufu_error, hazards=hazards, timing=timing,
+                fill=fill, tolerant=tolerant, schedule=schedule, late=late, cores=cores, executor=executor, progress=progress,
+                patience=patience, stack=stack, depth=depth + 1,
             )  # fmt: skip
             result.add(r)
         arguments.give_back()

@@ -164,7 +164,6 @@ class Launch:
         self._facts: Facts | None = None
         self._store: Arr | None = None
         """The registers of a batch, which the next one of the same size uses again: fresh memory is slow."""
-        """By number of blocks."""
         self._started = 0
         """The first block that has not started; blocks start in the order of their numbers."""
         self._end = self.block_count
