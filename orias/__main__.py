@@ -19,7 +19,8 @@ def main() -> int:
 
     block = use_block()
     from orias.cli.door import enter
-    from orias.cli.main import program_name, run
+    from orias.cli.main import run
+    from orias.cli.program_names import program_name
     from orias.kept import save_kept, use_kept
 
     use_kept(block.root, block.path.removesuffix(".block"))

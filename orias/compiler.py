@@ -14,9 +14,9 @@ from orias.cubin.model import CubinModule
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.jobserver import JobServer
 from orias.kernel_compiler import KernelCompiler, sum_phases
-from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions, Program
 from orias.lower.memory.access_checks import checks_accesses
+from orias.lower.module import lower_module
 from orias.options import Options
 from orias.ori.decisions import distinct
 from orias.output.emit import EmittedText

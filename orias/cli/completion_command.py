@@ -3,8 +3,8 @@
 import sys
 from typing import Final
 
-from orias.cli.main import TOOLS
 from orias.cli.option_table import OPTIONS, OWN, allowed
+from orias.cli.program_names import TOOLS
 from orias.cli.tool_arguments import read_arguments
 from orias.cli.toolerror import ToolError
 

@@ -9,7 +9,8 @@ from orias.cli.compile_limits import LimitError, run_limited, temporary_name
 from orias.cli.diagnostics_text import Messages
 from orias.cli.hidden_settings import unmet
 from orias.cli.parse import Command, UsageError
-from orias.cli.settings import Settings, settings
+from orias.cli.compile_settings import Settings
+from orias.cli.settings import settings
 from orias.collector import ALLOCATIONS
 
 TYPE_CHECKING = False

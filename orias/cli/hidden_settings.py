@@ -1,10 +1,7 @@
 """ptxas's messages on its hidden options (measured on 13.0.88)."""
 
+from orias.cli.compile_settings import Settings
 from orias.cli.parse import Command, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from orias.cli.settings import Settings
 
 
 def older_than(arch: str, number: int) -> bool:
@@ -31,7 +28,7 @@ def unmet(c: Command) -> list[str]:
     return found
 
 
-def options_before(c: Command, s: "Settings", arch: str) -> None:
+def options_before(c: Command, s: Settings, arch: str) -> None:
     """Messages that precede those on other options; `arch`: the target as given, such as ``lto_80``.
 
     Raises UsageError where ptxas stops at once.
@@ -45,13 +42,13 @@ def options_before(c: Command, s: "Settings", arch: str) -> None:
         s.messages.append(("error", f"Option 'sw4915215' not supported for gpu architecture '{arch}'"))
 
 
-def reservation(c: Command, s: "Settings", arch: str) -> None:
+def reservation(c: Command, s: Settings, arch: str) -> None:
     """The message on a shared-memory option, before those on cache operations."""
     if c.has("disable-smem-reservation") and (older_than(arch, 90) or arch.startswith("lto_")):
         s.warn(f"Option 'disable-smem-reservation' not supported for gpu architecture '{arch}', will be ignored")
 
 
-def hidden_options(c: Command, s: "Settings", arch: str) -> None:
+def hidden_options(c: Command, s: Settings, arch: str) -> None:
     """Messages between those on cache operations and those on limits."""
     if c.has("sw1729687"):
         s.warn(f"Conflicting options -arch={arch} and --sw1729687 specified, ignoring --sw1729687 option")
@@ -68,7 +65,7 @@ def hidden_options(c: Command, s: "Settings", arch: str) -> None:
         s.warn(f"Command line option '{name}' not supported for '{arch}', will be ignored")
 
 
-def options_after(c: Command, s: "Settings", arch: str) -> None:
+def options_after(c: Command, s: Settings, arch: str) -> None:
     """Messages after those on all other options."""
     key, length = (c.values.get(name, "0") != "0" for name in ("okey", "ptx-length"))
     if key and not length:

@@ -7,18 +7,9 @@ import os
 import sys
 
 from orias.cli.parse import Command, parse_arguments
+from orias.cli.program_names import TOOLS, program_name
 
 FAILURE = 255
-TOOLS = (
-    "dis", "as", "run", "perf", "tune", "explore", "reference", "check", "audit", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve",
-    "toolkit", "completion", "batch",
-)  # fmt: skip
-
-
-def program_name(path: str) -> str:
-    """The name at the start of messages: the base name of the program, ``orias`` for ``python -m orias``."""
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return "orias" if name in ("__main__.py", "", "-c") else name.removesuffix(".exe")
 
 
 def _choose_release(program: str, command: Command) -> str:
@@ -43,7 +34,7 @@ def run(argv: list[str]) -> int:
         from orias.cli.tools import run_tool
 
         collect_seldom()
-        return run_tool(program, arguments[0], arguments[1:])
+        return run_tool(program, arguments[0], arguments[1:], run)
     if arguments and program == "orias" and arguments[0].isalpha() and not os.path.exists(arguments[0]):
         sys.stderr.write(f"{program} fatal   : {_no_tool(arguments[0])}\n")
         return FAILURE

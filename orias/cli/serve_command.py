@@ -14,10 +14,14 @@ import socket
 import struct
 import sys
 import threading
+from collections.abc import Callable
+from typing import TypeAlias
 
 from orias.cli.client import is_private, socket_path
 from orias.cli.toolerror import ToolError
 from orias.identity import Stamp, identity
+
+Run: TypeAlias = Callable[[list[str]], int]
 
 IDLE = 900.0
 """Seconds without a command after which the server ends."""
@@ -31,8 +35,8 @@ _WARM = os.path.join(os.path.dirname(__file__), "warm.ptx")
 """A kernel of common instructions; what its compile looks up and imports, no command does again."""
 
 
-def serve(path: str, idle: float) -> int:
-    """Serve on a socket until idle or stale; returns the exit code."""
+def serve(path: str, idle: float, run: Run) -> int:
+    """Serve on a socket until idle or stale; returns the exit code.  `run`: runs a whole command line."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if not is_private(folder):
@@ -62,7 +66,7 @@ def serve(path: str, idle: float) -> int:
                 with connection:
                     if not stamp.holds():
                         return 0
-                    _start(connection, listener)
+                    _start(connection, listener, run)
         finally:
             with contextlib.suppress(OSError):
                 if os.stat(path).st_ino == mine:
@@ -94,7 +98,7 @@ def _load() -> None:
     gc.freeze()
 
 
-def _start(connection: socket.socket, listener: socket.socket) -> None:
+def _start(connection: socket.socket, listener: socket.socket, run: Run) -> None:
     """Run the command of a connection in a fork, if it comes from this user."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     if struct.unpack("3i", credentials)[1] != os.getuid() or os.fork():
@@ -102,7 +106,7 @@ def _start(connection: socket.socket, listener: socket.socket) -> None:
     listener.close()
     code = 255
     try:
-        code = _command(connection)
+        code = _command(connection, run)
         connection.sendall(bytes([code & 255]))
     except OSError:
         pass
@@ -110,7 +114,7 @@ def _start(connection: socket.socket, listener: socket.socket) -> None:
         os._exit(0)
 
 
-def _command(connection: socket.socket) -> int:
+def _command(connection: socket.socket, run: Run) -> int:
     connection.settimeout(60)
     head, extra, _, _ = connection.recvmsg(8, socket.CMSG_SPACE(3 * 4))
     files = array.array("i")
@@ -145,7 +149,7 @@ def _command(connection: socket.socket) -> int:
     threading.Thread(target=_end_with_client, args=(connection,), daemon=True).start()
 
     from orias.cli.door import enter
-    from orias.cli.main import program_name, run
+    from orias.cli.program_names import program_name
 
     code = enter(run, argv, program_name(argv[0]))
     sys.stderr.flush()
@@ -162,8 +166,8 @@ def _end_with_client(connection: socket.socket) -> None:
         os._exit(130)
 
 
-def run_serve(arguments: list[str]) -> int:
-    """The tool: ``orias serve [--idle SECONDS]``."""
+def run_serve(arguments: list[str], run: Run) -> int:
+    """The tool: ``orias serve [--idle SECONDS]``.  `run`: runs a whole command line."""
     idle = IDLE
     if arguments[:1] == ["--idle"] and len(arguments) == 2:
         try:
@@ -176,4 +180,4 @@ def run_serve(arguments: list[str]) -> int:
         return 0 if arguments == ["--help"] else 255
     if not hasattr(socket, "SO_PEERCRED") or not hasattr(os, "fork"):
         raise ToolError("this system has no sockets that name their user")
-    return serve(socket_path(os.environ.get("ORIAS_SERVER") or "1"), idle)
+    return serve(socket_path(os.environ.get("ORIAS_SERVER") or "1"), idle, run)

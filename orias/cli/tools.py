@@ -5,6 +5,7 @@ To compile an input file with such a name, write it as ``./dis``.  Only a progra
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from orias.cli.door import failure_text
@@ -23,8 +24,8 @@ registers and target as the listing says unless given, parameters of the given s
 """
 
 
-def run_tool(program: str, tool: str, arguments: list[str]) -> int:
-    """Run a sub-command; returns the exit code."""
+def run_tool(program: str, tool: str, arguments: list[str], run: Callable[[list[str]], int]) -> int:
+    """Run a sub-command; returns the exit code.  `run`: runs a whole command line, for those that others send to a server."""
     try:
         if tool == "dis":
             return _dis(arguments)
@@ -73,7 +74,7 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
         if tool == "serve":
             from orias.cli.serve_command import run_serve
 
-            return run_serve(arguments)
+            return run_serve(arguments, run)
         return _run(arguments)
     except ToolError as e:
         message = str(e)

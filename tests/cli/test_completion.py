@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
-from orias.cli.main import TOOLS, run
+from orias.cli.main import run
 from orias.cli.option_table import OPTIONS, OWN
+from orias.cli.program_names import TOOLS
 
 
 def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:

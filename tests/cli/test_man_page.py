@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from orias.cli.main import TOOLS
 from orias.cli.option_table import OPTIONS, OWN
+from orias.cli.program_names import TOOLS
 from tools.write_man_page import PAGE, man_page
 
 

@@ -7,7 +7,7 @@ from struct import pack
 
 import pytest
 
-from orias.cli.tools import run_tool
+from orias.cli.main import run as run_line
 from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules, parse_items
 from orias.cubin.capsule.items import FILLER, HEAD, PSEUDO, SAME, WHOLE, Capsule
 from orias.cubin.cubin_error import CubinError
@@ -149,8 +149,8 @@ def test_damaged_capsules(tmp_path: Path) -> None:
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.cubin"
     path.write_bytes(sample("sm_90"))
-    assert run_tool("orias", "dis", ["--capsule", str(path)]) == 0
+    assert run_line(["orias", "dis", "--capsule", str(path)]) == 0
     assert "// no capsules" in capsys.readouterr().out
     path.write_bytes(b"\x7fELF" + bytes(100))
-    assert run_tool("orias", "dis", ["--capsule", str(path)]) != 0
+    assert run_line(["orias", "dis", "--capsule", str(path)]) != 0
     assert "a.cubin" in capsys.readouterr().err

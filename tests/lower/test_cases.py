@@ -11,7 +11,7 @@ import re
 import pytest
 
 from orias.diag import Unsupported
-from orias.lower.frame.module import lower_module
+from orias.lower.module import lower_module
 from orias.ori.ir import Func
 from orias.ori.text import dump, inst_text
 from orias.ori.verify import verify

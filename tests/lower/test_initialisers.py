@@ -4,8 +4,8 @@ import pytest
 
 from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
 from orias.lower.frame.data_layout import FUNCTION_BYTE, FUNCTION_OFFSET
-from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions, Program
+from orias.lower.module import lower_module
 from orias.ptx.parser import parse
 from orias.target.profile import target
 

@@ -3,8 +3,8 @@
 import pytest
 
 import orias
-from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import Kernel
+from orias.lower.module import lower_module
 from orias.ptx.parser import parse
 from orias.target.profile import target
 

@@ -5,7 +5,7 @@ import sys
 
 CODE = """
 from orias.lower.frame import registry
-from orias.lower.frame.families import load_all, load_common
+from orias.lower.families import load_all, load_common
 load_common()
 common = set(registry._names)
 before = set(registry._handlers)

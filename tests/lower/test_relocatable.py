@@ -8,8 +8,8 @@ import pytest
 import orias
 from orias.cubin.elf import ElfFile
 from orias.cubin.relocs import R_BINDLESSOFF14_40, R_CONST_FIELD21_38
-from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions
+from orias.lower.module import lower_module
 from orias.ptx.parser import parse
 from orias.target.profile import target
 from tests.lower.test_run import results

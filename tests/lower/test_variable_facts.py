@@ -1,7 +1,7 @@
 """What the cubin says of a module's variables beside their data: managed ones, and the initial fields of samplers."""
 
-from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import Program
+from orias.lower.module import lower_module
 from orias.ptx.parser import parse
 from orias.target.profile import target
 

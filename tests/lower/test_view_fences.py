@@ -2,8 +2,8 @@
 
 import pytest
 
-from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions
+from orias.lower.module import lower_module
 from orias.ptx.parser import parse
 from orias.target.profile import target
 

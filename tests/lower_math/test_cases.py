@@ -10,7 +10,7 @@ import re
 import pytest
 
 from orias.diag import Unsupported
-from orias.lower.frame.module import lower_module
+from orias.lower.module import lower_module
 from orias.ori.text import inst_text
 from orias.ptx.parser import parse
 from orias.target.profile import target

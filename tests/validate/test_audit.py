@@ -9,7 +9,7 @@ import pytest
 
 import orias
 from orias.cli.audit_command import audit_command
-from orias.cli.tools import run_tool
+from orias.cli.main import run as run_line
 from orias.sim.core.image import Image
 from orias.tools.audit.audit_kernel import DIFFERENT, EQUAL, Auditor, Verdict
 from orias.tools.audit.audit_subject import Binary
@@ -242,7 +242,7 @@ def test_nothing_compared_has_a_code_of_its_own(tmp_path: Path, capsys: pytest.C
     assert audit_command([str(ptx), str(junk), "--quiet"]) == 2
     assert audit_command([str(ptx), "--quiet"]) == 2
     for wrong in ([], [str(tmp_path / "none.ptx")], [str(good)], [str(ptx), "--turns", "x"], [str(ptx), "--no"]):
-        assert run_tool("orias", "audit", wrong) == 255
+        assert run_line(["orias", "audit", *wrong]) == 255
     capsys.readouterr()
     assert audit_command([str(ptx), str(bad), "--json"]) == 1
     out = json.loads(capsys.readouterr().out)
@@ -263,9 +263,9 @@ def test_a_launch_description(tmp_path: Path) -> None:
         case.write_text(
             json.dumps({"kernel": "k", "grid": 1, "block": [32], "args": ["buf:u32:32=iota", "u32:130"], **wrong})
         )
-        assert run_tool("orias", "audit", [str(ptx), str(good), "--case", str(case)]) == 255, wrong
+        assert run_line(["orias", "audit", str(ptx), str(good), "--case", str(case)]) == 255, wrong
     case.write_text('{"kernel": "k"')
-    assert run_tool("orias", "audit", [str(ptx), str(good), "--case", str(case)]) == 255
+    assert run_line(["orias", "audit", str(ptx), str(good), "--case", str(case)]) == 255
 
 
 def test_an_entry_of_tritons_cache(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_every_proof_is_in_the_catalogue() -> None:
 
 
 def test_a_compiler_that_does_not_exist() -> None:
-    assert run_tool("orias", "audit", [str(FAULTS / "vadd_sat.ptx"), "--with", "no-such-compiler"]) == 255
+    assert run_line(["orias", "audit", str(FAULTS / "vadd_sat.ptx"), "--with", "no-such-compiler"]) == 255
 
 
 def test_the_command(tmp_path: Path) -> None:

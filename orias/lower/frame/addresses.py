@@ -4,23 +4,19 @@ Where they come from depends on what is compiled: numbers in a whole program, re
 bank 0 and 4 that the loader fills.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.cubin.model import CallEdge, Reloc
 from orias.cubin.relocs import R_SAMP_HEADER_INDEX, R_SAMP_HEADER_INDEX_0, R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
 from orias.diag import Unsupported
 from orias.isa.operand import NONE, NOT_PT, RZ, Opnd, const, imm, imm64, vreg, word
 from orias.lower.frame import data_layout
+from orias.lower.frame.emitter import Emitter
 from orias.lower.frame.params import extract_selector
-from orias.ptx.ast import O_REG, TYPE_BITS, Function, Operand, Var
+from orias.ptx.ast import Function, Operand, Var
 from orias.ptx.declaration_words import element_bytes
 from orias.target import descriptors, features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
-
-def open_shared_window(ctx: "Ctx", f: Function) -> None:
+def open_shared_window(ctx: Emitter, f: Function) -> None:
     """Emit the head of a function's entry block: the shared window of the CTA, where the target needs it."""
     if not ctx.target.has(features.CLUSTERS):
         return
@@ -32,7 +28,7 @@ def open_shared_window(ctx: "Ctx", f: Function) -> None:
         ctx.state.shared_base = ctx.b.r("LEA", cta, imm(ctx.target.number("system_shared")), imm(24))
 
 
-def variable_address(ctx: "Ctx", var: Var, addend: int, words: int) -> Opnd:
+def variable_address(ctx: Emitter, var: Var, addend: int, words: int) -> Opnd:
     """The address of a variable in its own space, as a value of `words` words."""
     space = var.space
     if var.type in data_layout.REFERENCES:
@@ -69,38 +65,28 @@ def variable_address(ctx: "Ctx", var: Var, addend: int, words: int) -> Opnd:
     raise ctx.unsupported(f"The address of '{var.name}'")
 
 
-def element_offset(ctx: "Ctx", o: Operand) -> Opnd:
-    """The bytes before the element that an operand names by a register, as a word."""
+def element_offset(ctx: Emitter, o: Operand, index: Opnd, bits: int) -> Opnd:
+    """The bytes before the element that an operand names by a register, as a word; `index`: the value of the register of `bits` bits."""
     assert o.var is not None
-    index = o.elems[0]
-    bits = TYPE_BITS[index.var.type] if index.kind == O_REG and index.var is not None else 32
-    count = ctx.src(index, f"b{bits}" if bits < 32 else "b32")
     if bits < 32:
-        count = zero_extended(ctx, count, bits)
+        index = zero_extended(ctx, index, bits)
     size = element_bytes(o.var.type)
-    return ctx.b.r("IMAD", count, imm(size), imm(o.value * size & 0xFFFFFFFF))
+    return ctx.b.r("IMAD", index, imm(size), imm(o.value * size & 0xFFFFFFFF))
 
 
-def element_address(ctx: "Ctx", o: Operand, words: int) -> Opnd:
-    """The address of the element that an operand names by a register, in its own space, as a value of `words` words."""
-    assert o.var is not None
-    return at_element(ctx, variable_address(ctx, o.var, 0, words), o, words)
-
-
-def at_element(ctx: "Ctx", base: Opnd, o: Operand, words: int) -> Opnd:
-    """The address of the element that an operand names by a register, from that of its variable in `words` words."""
-    offset = element_offset(ctx, o)
+def at_offset(ctx: Emitter, base: Opnd, offset: Opnd, words: int) -> Opnd:
+    """The address a word of bytes after another, as a value of `words` words."""
     if words == 1:
         return ctx.b.r("IADD3", base, offset, RZ)
     return ctx.b.r("iadd64", base, ctx.b.pack(offset, RZ), width=2)
 
 
-def zero_extended(ctx: "Ctx", value: Opnd, bits: int) -> Opnd:
+def zero_extended(ctx: Emitter, value: Opnd, bits: int) -> Opnd:
     """The low 8 or 16 bits of a word."""
     return ctx.b.r("PRMT", value, imm(extract_selector(0, bits, False)), RZ)
 
 
-def shared_address(ctx: "Ctx", var: Var, addend: int) -> tuple[Opnd, int]:
+def shared_address(ctx: Emitter, var: Var, addend: int) -> tuple[Opnd, int]:
     """A shared variable's address as (base register or RZ, byte offset)."""
     base = ctx.state.shared_base
     if ctx.options.names_places:
@@ -115,19 +101,19 @@ def shared_address(ctx: "Ctx", var: Var, addend: int) -> tuple[Opnd, int]:
     return (RZ if base == NONE else base), offset
 
 
-def const_symbol(ctx: "Ctx", var: Var, addend: int) -> Opnd:
+def const_symbol(ctx: Emitter, var: Var, addend: int) -> Opnd:
     """Where relocations say it: the offset of a constant variable in bank 3, from a relocation."""
     ctx.module.data.used.add(var)
     return ctx.b.copy(ctx.fn.sym(ctx.module.data.symbol(var), "abs16", addend))
 
 
-def const_offset(ctx: "Ctx", var: Var) -> int:
+def const_offset(ctx: Emitter, var: Var) -> int:
     """Byte offset of a constant variable in bank 3."""
     ctx.module.data.used.add(var)
     return ctx.module.data.const_offsets[var]
 
 
-def param_offset(ctx: "Ctx", var: Var) -> int:
+def param_offset(ctx: Emitter, var: Var) -> int:
     """Byte offset of a kernel parameter in the parameter space."""
     for v, p in zip(ctx.module.kernel.ptx.params, ctx.module.kernel.params, strict=True):
         if v is var:
@@ -135,12 +121,12 @@ def param_offset(ctx: "Ctx", var: Var) -> int:
     raise Unsupported(f"'{var.name}' is not a parameter of this kernel", var.line)
 
 
-def param_bank(ctx: "Ctx") -> int:
+def param_bank(ctx: Emitter) -> int:
     """Offset of the parameter space in constant bank 0."""
     return ctx.target.word("parameters")
 
 
-def function_address(ctx: "Ctx", f: Function) -> Opnd:
+def function_address(ctx: Emitter, f: Function) -> Opnd:
     """The address of a function, represented as in ptxas 13.0.88.
 
     Where functions are copied after the kernel, it is the copy's offset in the section.  In modules with several
@@ -172,7 +158,7 @@ def function_address(ctx: "Ctx", f: Function) -> Opnd:
     return ctx.b.pack(lo, imm(0))
 
 
-def reference_slot(ctx: "Ctx", var: Var, sampler: Var | None = None) -> int:
+def reference_slot(ctx: Emitter, var: Var, sampler: Var | None = None) -> int:
     """Word number in constant bank 0 of a reference's handle; the first use allots it.
 
     Up to sm_89 the index of a sampler is above the low 20 bits of the texture's word; `sampler` then shares that
@@ -197,19 +183,19 @@ def reference_slot(ctx: "Ctx", var: Var, sampler: Var | None = None) -> int:
     return at // 4
 
 
-def reference_symbol(ctx: "Ctx", var: Var) -> Opnd:
+def reference_symbol(ctx: Emitter, var: Var) -> Opnd:
     """In a relocatable module: the word number of :func:`reference_slot`, which the linker fills in."""
     ctx.module.data.used.add(var)
     return ctx.fn.sym(var.name, "bindless")
 
 
-def reference_handle(ctx: "Ctx", var: Var) -> Opnd:
+def reference_handle(ctx: Emitter, var: Var) -> Opnd:
     """In a relocatable module: the handle of a reference, read from the bank at an offset that the linker fills in."""
     ctx.module.data.used.add(var)
     return ctx.b.r("LDC", ctx.fn.sym(var.name, "cbank"), RZ)
 
 
-def _reference_value(ctx: "Ctx", var: Var) -> Opnd:
+def _reference_value(ctx: Emitter, var: Var) -> Opnd:
     """A texture or surface reference as a value: its handle.  (Texture instructions can read it from the bank.)"""
     kind = imm(descriptors.HANDLE_KINDS[var.type])
     if ctx.options.relocatable:
@@ -225,7 +211,7 @@ def _reference_value(ctx: "Ctx", var: Var) -> Opnd:
     return value
 
 
-def _sampler_value(ctx: "Ctx", var: Var) -> Opnd:
+def _sampler_value(ctx: Emitter, var: Var) -> Opnd:
     """A sampler reference as a value."""
     if ctx.options.relocatable:
         low = reference_handle(ctx, var)
@@ -236,12 +222,12 @@ def _sampler_value(ctx: "Ctx", var: Var) -> Opnd:
     return ctx.b.pack(low, imm(descriptors.HANDLE_KINDS[var.type]))
 
 
-def _marked(ctx: "Ctx", low: Opnd) -> Opnd:
+def _marked(ctx: Emitter, low: Opnd) -> Opnd:
     """The low word of a handle from the bank, with bit 31 set as in a handle that is a value (up to sm_89)."""
     return ctx.b.r("LOP3.LUT", low, imm(1 << 31), RZ, imm(0xFC), NOT_PT)
 
 
-def _symbol(ctx: "Ctx", name: str, addend: int = 0, prefix: str = "") -> Opnd:
+def _symbol(ctx: Emitter, name: str, addend: int = 0, prefix: str = "") -> Opnd:
     """The 64-bit address of a symbol, from relocations."""
     low = ctx.b.copy(ctx.fn.sym(name, prefix + "lo32", addend))
     return ctx.b.pack(low, ctx.b.copy(ctx.fn.sym(name, prefix + "hi32", addend)))

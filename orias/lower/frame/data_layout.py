@@ -17,8 +17,14 @@ BINDING: dict[str, int] = {"": LOCAL, "extern": GLOBAL, "visible": GLOBAL, "weak
 
 _MOST_ALIGNED: Final = 128
 _MASK64: Final = (1 << 64) - 1
+_WORDS: Final[dict[str, int]] = {t: max(1, bits // 32) for t, bits in TYPE_BITS.items()}
 REFERENCES: Final = frozenset(descriptors.HANDLE_KINDS)
 """Types of texture, surface and sampler references."""
+
+
+def type_words(type_: str) -> int:
+    """32-bit words that a value of a PTX type occupies in registers (1 for predicates)."""
+    return _WORDS[type_]
 
 
 def align_up(offset: int, align: int) -> int:

@@ -5,15 +5,13 @@ A ``.param`` variable of a ``.func`` body (its parameters, its results, the argu
 variable whose address is taken is in the stack frame instead.
 """
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_zero_reg
+from orias.lower.frame.emitter import Emitter
 from orias.ptx.ast import TYPE_BITS, Var
 from orias.target import abi
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 SIGNED: Final[frozenset[str]] = frozenset(("s8", "s16", "s32", "s64"))
 _COPIED_TOGETHER: Final = 16
@@ -60,7 +58,7 @@ def refuse_huge(*variables: Var) -> None:
             raise Unsupported(f"'{v.name}' of {v.size} bytes does not fit into the local memory of a thread", v.line)
 
 
-def prepare(ctx: "Ctx", var: Var, in_memory: bool) -> None:
+def prepare(ctx: Emitter, var: Var, in_memory: bool) -> None:
     """Create the words (or the frame slot) of a parameter variable."""
     if in_memory:
         ctx.state.frame_slot(var)
@@ -73,18 +71,18 @@ def word_count(var: Var) -> int:
     return (var.size + 3) // 4
 
 
-def frame_memory(ctx: "Ctx", offset: int) -> Memory:
+def frame_memory(ctx: Emitter, offset: int) -> Memory:
     """The frame from a byte offset on; where the frame's base moves, a multiple of 4 is all that is known of it."""
     return Memory(ctx.frame(offset), 0, offset % 8 if ctx.state.frame_base == K_NONE else -1)
 
 
-def in_frame(ctx: "Ctx", var: Var) -> Memory | None:
+def in_frame(ctx: Emitter, var: Var) -> Memory | None:
     """The memory of a parameter variable whose address is taken; None if its words are SSA variables."""
     offset = ctx.state.frame_offset.get(var)
     return None if offset is None else frame_memory(ctx, offset)
 
 
-def read_memory(ctx: "Ctx", memory: Memory, count: int) -> list[Opnd]:
+def read_memory(ctx: Emitter, memory: Memory, count: int) -> list[Opnd]:
     """Load `count` words, in pairs where their address is a multiple of 8."""
     base, at, phase = memory.base, memory.offset, memory.phase
     out: list[Opnd] = []
@@ -98,7 +96,7 @@ def read_memory(ctx: "Ctx", memory: Memory, count: int) -> list[Opnd]:
     return out
 
 
-def write_memory(ctx: "Ctx", memory: Memory, words: list[Opnd]) -> None:
+def write_memory(ctx: Emitter, memory: Memory, words: list[Opnd]) -> None:
     """Store words, in pairs as :func:`read_memory`; undefined words are not stored."""
     base, at, phase = memory.base, memory.offset, memory.phase
     k = 0
@@ -114,14 +112,14 @@ def write_memory(ctx: "Ctx", memory: Memory, words: list[Opnd]) -> None:
         k += 1
 
 
-def copy_memory(ctx: "Ctx", source: Memory, target: Memory, count: int) -> None:
+def copy_memory(ctx: Emitter, source: Memory, target: Memory, count: int) -> None:
     """Copy words, a few at a time: all of a large variable would not fit into registers."""
     for k in range(0, count, _COPIED_TOGETHER):
         words = read_memory(ctx, source.later(4 * k), min(_COPIED_TOGETHER, count - k))
         write_memory(ctx, target.later(4 * k), words)
 
 
-def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
+def get_words(ctx: Emitter, var: Var) -> list[Opnd]:
     """The variable's words."""
     offset = ctx.state.frame_offset.get(var)
     if offset is not None:
@@ -131,7 +129,7 @@ def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
     return [ctx.get(keys[k]) for k in range(word_count(var))]
 
 
-def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
+def set_words(ctx: Emitter, var: Var, words: list[Opnd]) -> None:
     """Assign all words of the variable (no guard)."""
     offset = ctx.state.frame_offset.get(var)
     if offset is not None:
@@ -144,7 +142,7 @@ def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
         ctx.set(keys[k], words[k])
 
 
-def _word(ctx: "Ctx", var: Var, index: int) -> int:
+def _word(ctx: Emitter, var: Var, index: int) -> int:
     """One of the variable's words; one beyond its ends is a word of its own, which only accesses to the same place read."""
     words = ctx.state.param_words[var]
     if index not in words:
@@ -152,7 +150,7 @@ def _word(ctx: "Ctx", var: Var, index: int) -> int:
     return words[index]
 
 
-def _shifted(ctx: "Ctx", var: Var, offset: int, count: int) -> list[Opnd]:
+def _shifted(ctx: Emitter, var: Var, offset: int, count: int) -> list[Opnd]:
     """`count` words from a byte offset that is no multiple of 4: each is in two words of the variable."""
     held = [ctx.get(_word(ctx, var, offset // 4 + k)) for k in range(count + 1)]
     given = [RZ if ctx.ssa.is_undef(w) else w for w in held]
@@ -160,7 +158,7 @@ def _shifted(ctx: "Ctx", var: Var, offset: int, count: int) -> list[Opnd]:
     return [ctx.b.r("PRMT", given[k], imm(selector), given[k + 1]) for k in range(count)]
 
 
-def _put(ctx: "Ctx", key: int, selector: int, value: Opnd) -> None:
+def _put(ctx: Emitter, key: int, selector: int, value: Opnd) -> None:
     """Puts bytes of a value, which are 4 to 7 of the selector, into a word, whose bytes are 0 to 3."""
     old = ctx.get(key)
     if ctx.ssa.is_undef(old) or is_zero_reg(old):
@@ -168,7 +166,7 @@ def _put(ctx: "Ctx", key: int, selector: int, value: Opnd) -> None:
     ctx.write_key(key, ctx.b.r("PRMT", old, imm(selector), value), 1)
 
 
-def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
+def load(ctx: Emitter, var: Var, offset: int, type_: str) -> Opnd:
     """``ld.param`` of one element at a constant byte offset; 8- and 16-bit values are extended to 32 bits."""
     bits = TYPE_BITS[type_]
     if offset % 4 + min(bits, 32) // 8 > 4:  # not in whole words
@@ -183,7 +181,7 @@ def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
     return ctx.b.r("PRMT", word, imm(extract_selector(offset % 4, bits, type_ in SIGNED)), RZ)
 
 
-def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
+def store(ctx: Emitter, var: Var, offset: int, type_: str, value: Opnd) -> None:
     """``st.param`` of one element at a constant byte offset, under the current guard."""
     bits = TYPE_BITS[type_]
     at = offset % 4

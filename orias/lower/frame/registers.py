@@ -8,7 +8,7 @@ elements), and a predicate as 0 or 1.
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import PT, RZ, Opnd, imm
-from orias.lower.frame.context import type_words
+from orias.lower.frame.data_layout import type_words
 from orias.ptx.ast import O_REG, O_VEC, Instr, Operand, Var
 
 if TYPE_CHECKING:

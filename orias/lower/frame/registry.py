@@ -1,21 +1,16 @@
 """The registry of handlers: which function lowers which PTX instruction.
 
 Handlers register with :func:`lowers` under (instruction name, type class).  The look-up uses the class of the *last*
-type suffix of the opcode (``set.eq.u32.f32`` is a ``f32`` operation), then ``any``.  Files with handlers that few
-programs need are imported at the first instruction name without a handler (:mod:`orias.lower.frame.families`).
+type suffix of the opcode (``set.eq.u32.f32`` is a ``f32`` operation), then ``any``.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from orias.diag import Unsupported
-from orias.lower.frame.families import load_all
+from orias.lower.frame.context import Ctx
 from orias.ptx.ast import Instr
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
-Handler: TypeAlias = "Callable[[Ctx, Instr], None]"
+Handler: TypeAlias = Callable[[Ctx, Instr], None]
 
 TYPE_CLASS: Final[dict[str, str]] = {
     "pred": "pred",
@@ -55,14 +50,13 @@ def lowers(*names: str, types: str = "any") -> Callable[[Handler], Handler]:
     return put
 
 
-def lookup(i: Instr) -> Handler:
-    """The handler of an instruction; raises Unsupported with its line if there is none."""
+def is_registered(name: str) -> bool:
+    """Whether an instruction name has a handler."""
+    return name in _names
+
+
+def handler(i: Instr) -> Handler | None:
+    """The handler of an instruction; None if there is none."""
     name = i.sig.name
-    if name not in _names:
-        load_all()
-    h = _handlers.get((name, type_class(i.sig.types)))
-    if h is None:
-        h = _handlers.get((name, "any"))
-        if h is None:
-            raise Unsupported(f"Instruction '{i.sig.text}' is not supported yet", i.line)
-    return h
+    found = _handlers.get((name, type_class(i.sig.types)))
+    return found if found is not None else _handlers.get((name, "any"))

@@ -3,14 +3,11 @@
 Source: ``docs/facts/targets.md``, "Special registers".
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import NEG, NOT_PT, PT, RZ, Opnd, const, imm, word
-from orias.lower.integer.add_multiply import min_max
+from orias.lower.frame.emitter import Emitter
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _COMP: Final = "xyzw"
 
@@ -61,7 +58,7 @@ _FIRST_OF_UPPER: Final = 16
 """The environment registers are two ranges of consecutive words."""
 
 
-def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
+def read_special(ctx: Emitter, name: str, comp: str) -> Opnd:
     """The value of ``%name.comp``: one word, or two for 64-bit registers."""
     b = ctx.b
     k = _COMP.index(comp) if comp else 0
@@ -92,7 +89,7 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
     if name == "total_smem_size":
         return _usable_shared(ctx) if t.has_word("system_shared_size") else b.r("S2R", word("SR_SMEMSZ"))
     if name == "aggr_smem_size" and t.has_word("cluster_shared_limit"):
-        return b.r(min_max(ctx, False), b.r("S2R", word("SR_SMEMSZ")), _source(ctx, "cluster_shared_limit", 0), PT)
+        return b.r(ctx.min_max(False), b.r("S2R", word("SR_SMEMSZ")), _source(ctx, "cluster_shared_limit", 0), PT)
     if name in ("clusterid", "cluster_ctaid") and t.has(features.CLUSTERS):
         return _cluster(ctx, name, k)
     if name.startswith("reserved_smem_offset_") and t.has_word("system_shared_size"):
@@ -114,7 +111,7 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
     raise ctx.unsupported(f"Special register '%{name}{'.' + comp if comp else ''}'")
 
 
-def _bits(ctx: "Ctx", name: str, low: int, count: int) -> Opnd:
+def _bits(ctx: Emitter, name: str, low: int, count: int) -> Opnd:
     """Bits of a special register, from `low` on; in one piece where a capsule states the read so (:mod:`orias.schedule.joined_words`)."""
     r = ctx.b.r
     if ctx.target.has(features.MERCURY_LAYOUT):
@@ -122,7 +119,7 @@ def _bits(ctx: "Ctx", name: str, low: int, count: int) -> Opnd:
     return r("SGXT.U32", r("SHF.R.U32.HI", RZ, imm(low), r("S2R", word(name))), imm(count))
 
 
-def _locality(ctx: "Ctx", bit: int) -> Opnd:
+def _locality(ctx: Emitter, bit: int) -> Opnd:
     """A bit of this SM's entry (four bits) in the driver's table of locality domains; 0 where an SM has no such table."""
     if not ctx.target.has_word("locality_domains"):
         return ctx.b.copy(imm(0))
@@ -136,12 +133,12 @@ def _locality(ctx: "Ctx", bit: int) -> Opnd:
     return r("LOP3.LUT", r("SHF.R.U32.HI", RZ, half, pair), imm(1), RZ, imm(0xC0), NOT_PT)
 
 
-def bank_word(ctx: "Ctx", name: str, add: int = 0, words: int = 1) -> Opnd:
+def bank_word(ctx: Emitter, name: str, add: int = 0, words: int = 1) -> Opnd:
     """A word of constant bank 0, by its name in the target's table and an offset in bytes, or two words."""
     return ctx.b.copy(_source(ctx, name, add), words)
 
 
-def _source(ctx: "Ctx", name: str, add: int) -> Opnd:
+def _source(ctx: Emitter, name: str, add: int) -> Opnd:
     """The constant as an operand; or, where the word moves with SR_CgaSize, a register that is loaded from its place."""
     t = ctx.target
     if not t.moves_with_cluster(name):
@@ -150,13 +147,13 @@ def _source(ctx: "Ctx", name: str, add: int) -> Opnd:
     return ctx.b.r("movedword", word("SR_CgaSize"), imm(-t.number("cluster_step")), place)
 
 
-def _usable_shared(ctx: "Ctx") -> Opnd:
+def _usable_shared(ctx: Emitter) -> Opnd:
     """Bytes of the CTA's shared memory without the system's part."""
     size = ctx.b.r("S2R", word("SR_SMEMSZ"))
     return ctx.b.r("IADD3", size, const(0, ctx.target.word("system_shared_size")) | NEG, RZ)
 
 
-def _cluster(ctx: "Ctx", name: str, k: int) -> Opnd:
+def _cluster(ctx: Emitter, name: str, k: int) -> Opnd:
     """Cluster number along axis `k`, by a reciprocal like ptxas; or the remainder, the CTA's number in the cluster."""
     b = ctx.b
     cta = b.r("S2R", word(f"SR_CTAID.{_COMP[k].upper()}"))

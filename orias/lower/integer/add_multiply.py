@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import INV, K_P, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, is_imm, is_reg
 from orias.lower.frame.registry import lowers
+from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import TYPE_BITS, Instr
 from orias.target import features
 
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 _BYTES: Final = ("u8x4", "s8x4")
 _FIELDS: Final[dict[str, str]] = {"u32": "32", "u16x2": "16x2", "s16x2": "S16x2", "u8x4": "U8x4", "s8x4": "S8x4"}
 """Types, and what VIADD calls them (docs/newer-ptx.md)."""
-
-
-def is_signed(type_: str) -> bool:
-    """True for signed types (s8 to s64)."""
-    return type_[0] == "s"
 
 
 def negated(o: Opnd) -> Opnd:
@@ -318,11 +314,6 @@ def lower_abs(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], ctx.b.r("IABS", extend16(ctx, a, True) if bits == 16 else a))
 
 
-def min_max(ctx: "Ctx", signed: bool) -> str:
-    """Name of the operation that gives the minimum or maximum of two words."""
-    return ctx.target.spelling("signed_min_max") if signed else ctx.target.spelling("min_max") + ".U32"
-
-
 @lowers("min", "max", types="int")
 def lower_minmax(ctx: "Ctx", i: Instr) -> None:
     """min, max: IMNMX or VIMNMX; 16-bit pairs and .relu where the target has packed integers."""
@@ -341,7 +332,7 @@ def lower_minmax(ctx: "Ctx", i: Instr) -> None:
     relu, signed = "relu" in i.sig.mods, is_signed(type_)
     if packed:
         fields = type_.upper().replace("X", "x") if type_[-2:] in ("x2", "x4") else f"{'S' if signed else 'U'}16x2"
-        name = f"VIMNMX.{fields}" if bits == 16 or type_[-2:] in ("x2", "x4") else min_max(ctx, signed)
+        name = f"VIMNMX.{fields}" if bits == 16 or type_[-2:] in ("x2", "x4") else ctx.min_max(signed)
         ctx.write(i.ops[0], ctx.b.r(name + (".RELU" if relu else ""), a, b, pick))
         return
     operands = [(a, b)]
@@ -352,7 +343,7 @@ def lower_minmax(ctx: "Ctx", i: Instr) -> None:
         ]
     elif bits == 16:
         operands = [(extend16(ctx, a, signed), extend16(ctx, b, signed))]
-    name = min_max(ctx, signed)
+    name = ctx.min_max(signed)
     out = [ctx.b.r(name, x, y, pick) for x, y in operands]
     if relu:
         out = [ctx.b.r(name, x, RZ, NOT_PT) for x in out]

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import INV, K_P, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, is_imm
 from orias.lower.frame.registry import lowers
-from orias.lower.integer.add_multiply import extend16, is_signed, mask_sign, negated
+from orias.lower.integer.add_multiply import extend16, mask_sign, negated
+from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import O_IMM, O_PAIR, O_SINK, TYPE_BITS, Instr
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import INV, K_P, PT, RZ, Opnd, imm
 from orias.lower.frame.registry import lowers
-from orias.lower.integer.add_multiply import extend16, is_signed
+from orias.lower.integer.add_multiply import extend16
 from orias.lower.integer.bits import plop3
+from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import O_PAIR, TYPE_BITS, Instr, Operand
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from orias.isa.operand import NEG, NOT_PT, PT, Opnd
 from orias.lower.float.fp import select64
 from orias.lower.frame.registry import lowers
-from orias.lower.integer.add_multiply import is_signed, min_max
-from orias.lower.integer.widen import extend
+from orias.lower.integer.widen import extend, is_signed
 from orias.ptx.ast import Instr
 from orias.target import features
 
@@ -47,7 +46,7 @@ def sad(ctx: "Ctx", i: Instr) -> None:
     if ctx.target.has(features.ABSOLUTE_DIFFERENCES):
         ctx.write(i.ops[0], ctx.b.r("VABSDIFF.U32" if t[0] == "u" else "VABSDIFF", a, b, c))
         return
-    name = min_max(ctx, is_signed(t))
+    name = ctx.min_max(is_signed(t))
     ctx.write(i.ops[0], ctx.b.r("IADD3", c, ctx.b.r(name, a, b, NOT_PT), ctx.b.r(name, a, b, PT) | NEG))
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import NEG, NOT_PT, PT, RZ, Opnd, imm, imm64
 from orias.lower.frame.params import extract_selector
 from orias.lower.frame.registry import lowers
-from orias.lower.integer.add_multiply import is_signed, min_max, negated
+from orias.lower.integer.add_multiply import negated
 from orias.lower.integer.compare import compare
+from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import Instr, Operand
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _wide(ctx: "Ctx", value: Opnd, type_: str) -> Opnd:
 
 
 def _choose(ctx: "Ctx", low: bool, type_: str, a: Opnd, b: Opnd) -> Opnd:
-    return ctx.b.r(min_max(ctx, is_signed(type_)), a, b, PT if low else NOT_PT)
+    return ctx.b.r(ctx.min_max(is_signed(type_)), a, b, PT if low else NOT_PT)
 
 
 def _clamp(ctx: "Ctx", n: _Number, bits: int, dtype: str) -> Opnd:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from orias.isa.operand import K_R, NOT_PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg
 from orias.lower.matrix.mma import joined
 from orias.lower.matrix.tcgen05 import uniform
-from orias.lower.memory.loads_stores import elements
+from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import Instr, Operand
 from orias.ptx.wmma_checks import shape_numbers
 

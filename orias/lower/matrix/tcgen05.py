@@ -33,8 +33,8 @@ from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.bulk import group
 from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform, uniform_copy
-from orias.lower.memory.loads_stores import elements
 from orias.lower.memory.mbarrier import object_address
+from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import O_SINK, Instr, Operand
 
 if TYPE_CHECKING:

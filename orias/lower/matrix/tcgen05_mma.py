@@ -13,7 +13,7 @@ from orias.isa.operand import INV, K_UP, NOT_PT, PT, RZ, UPT, URZ, Opnd, imm, wi
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.tcgen05 import pair_suffix, whole_address
 from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
-from orias.lower.memory.loads_stores import elements
+from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import O_ADDR, O_IMM, O_VEC, Instr, Operand
 
 if TYPE_CHECKING:

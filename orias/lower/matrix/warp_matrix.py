@@ -7,7 +7,7 @@ from orias.lower.frame.registry import lowers
 from orias.lower.matrix.block_scaled import multiply_scaled
 from orias.lower.matrix.mma import Product, joined, multiply
 from orias.lower.matrix.mma_m8n8k4 import multiply_quads
-from orias.lower.memory.loads_stores import address, elements, space_of, spread
+from orias.lower.memory.memory_operands import address, elements, space_of, spread
 from orias.ptx.ast import O_REG, Instr, Operand
 from orias.ptx.wmma_checks import shape_numbers
 from orias.target import features

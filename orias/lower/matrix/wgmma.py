@@ -11,7 +11,7 @@ from orias.isa.op import F_CALL, F_WGMMA
 from orias.isa.operand import K_R, K_UP, K_UR, NEG, NOT_UPT, PT, RZ, URZ, Opnd, imm
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.warp_matrix import fragment
-from orias.lower.memory.loads_stores import elements
+from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import O_IMM, O_VEC, Instr, Operand
 
 if TYPE_CHECKING:

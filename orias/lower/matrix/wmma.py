@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import K_NONE, NOT_PT, RZ, URZ, Opnd, imm, imm_value, is_imm, with_pair_lane, word
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.mma import CLASS, Product, multiply, narrowed, widened
-from orias.lower.memory.loads_stores import address, elements, space_of
+from orias.lower.memory.memory_operands import address, elements, space_of
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
 from orias.ptx.wmma_checks import shape_numbers
 

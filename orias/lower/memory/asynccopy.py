@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import INV, NEG, NOT_PT, PT, RZ, Opnd, imm, imm_value, sb
 from orias.lower.frame.registry import lowers
-from orias.lower.memory.loads_stores import address, hinted
+from orias.lower.memory.memory_operands import address, hinted
 from orias.ptx.ast import O_IMM, Instr
 
 if TYPE_CHECKING:

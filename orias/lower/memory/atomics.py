@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import INV, K_NONE, K_P, K_R, NOT_PT, PT, RZ, URZ, Opnd, imm, imm64, imm_value, is_imm
 from orias.lower.frame.registry import lowers
-from orias.lower.memory.loads_stores import (
-    acquire_fence,
-    address,
-    elements,
-    fence,
-    gather,
-    hinted,
-    space_of,
-    spread,
-    strong,
-)
+from orias.lower.memory.memory_operands import address, elements, gather, hinted, space_of, spread
+from orias.lower.memory.ordering import acquire_fence, fence, strong
 from orias.ptx.ast import O_SINK, TYPE_BITS, Instr, Operand
 from orias.target import features
 

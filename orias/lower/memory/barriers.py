@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
 from orias.isa.roles import BARRIER_NUMBERS, BARRIER_PAIR
 from orias.lower.frame.registry import lowers
-from orias.lower.memory.loads_stores import acquire_fence, fence
+from orias.lower.memory.ordering import acquire_fence, fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
 from orias.target import features

@@ -16,12 +16,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg, sb
+from orias.lower.frame.function_summary import is_cluster_copy
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.asynccopy import groups_left
 from orias.lower.memory.atomics import lower_atomic
-from orias.lower.memory.cluster_copies import ClusterCopy, is_cluster_copy, lower_cluster_copy
+from orias.lower.memory.cluster_copies import ClusterCopy, lower_cluster_copy
 from orias.lower.memory.lane_loops import Pick, each_pair, each_thread, pack_uniform
-from orias.lower.memory.loads_stores import address, elements, fence, gather, lower_st, strong
+from orias.lower.memory.loads_stores import lower_st
+from orias.lower.memory.memory_operands import address, elements, gather
+from orias.lower.memory.ordering import fence, strong
 from orias.ptx.ast import O_IMM, TYPE_BITS, Instr, Operand
 from orias.ptx.opcode import parse_opcode
 from orias.target import features

@@ -26,13 +26,6 @@ _BARRIER: Final[dict[bool, int]] = {False: abi.ARG_FIRST + 6, True: abi.ARG_FIRS
 """The register of the mbarrier's address, by whether the copy is of a tensor; the mask is in the register before it."""
 
 
-def is_cluster_copy(i: Instr) -> bool:
-    """True for copies from global memory to shared memory of the cluster."""
-    mods = i.sig.mods
-    copies = i.sig.name in ("cp.async.bulk", "cp.async.bulk.tensor")
-    return copies and mods.get("dst") == "shared::cluster" and mods.get("src", "global") == "global"
-
-
 def outgoing_bytes(i: Instr) -> int:
     """Stack bytes that the arguments of the driver's function need."""
     if i.sig.name == "cp.async.bulk":
@@ -107,7 +100,7 @@ def _call(ctx: "Ctx", i: Instr, c: ClusterCopy) -> None:
     else:
         moves += [(barrier + 2 + k, v) for k, v in enumerate(policy)]
     name = function_name(i)
-    address = ctx.module.driver_function(ctx, name)
+    address = ctx.driver_function(name)
     for n, w in moves:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     src = [r(n) for n, _ in moves]

@@ -1,4 +1,4 @@
-"""ld, ldu, st, cache hints and fences.
+"""ld, ldu, st.
 
 Modifiers per SM are those of ptxas 13.0.88 (every cache operator, order and scope on sm_75, 80 and 90).  Weak global
 accesses have ``.SYS`` on sm_75 only.  Scope ``cta`` is ``STRONG.CTA`` there and ``STRONG.SM`` later.  ``.ca``/``.wb``
@@ -10,37 +10,25 @@ one of the threads, without a loop.
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import (
-    K_NONE,
     K_R,
-    K_UR,
     RZ,
-    URZ,
     Opnd,
     const,
     imm,
-    imm64,
-    is_imm,
-    is_reg,
     vreg,
-    with_pair_lane,
-    word,
 )
 from orias.lower.frame import params
 from orias.lower.frame.addresses import (
-    at_element,
     const_offset,
     const_symbol,
-    element_offset,
     param_bank,
     param_offset,
-    shared_address,
-    variable_address,
-    zero_extended,
 )
-from orias.lower.frame.params import SIGNED, extract_selector
+from orias.lower.frame.params import SIGNED
 from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
-from orias.ori.ir import OP_COPY, OP_PACK
+from orias.lower.memory.memory_operands import address, elements, gather, hinted, space_of, spread, write_extended
+from orias.lower.memory.ordering import acquire_fence, fence, strong
 from orias.ptx.ast import O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand, Sig
 from orias.semantics.integers import signed
 from orias.target import features
@@ -66,16 +54,6 @@ _EVICT_L2: Final[dict[str, str]] = {
 _WIDE: Final = 256
 _COP_SCOPE: Final[dict[str, str]] = {"ca": "cta", "wb": "cta", "cg": "gpu", "cv": "sys", "wt": "sys"}
 _COP_EVICT: Final[dict[str, str]] = {"cs": ".EF", "lu": ".LU"}
-_MEMBAR_SCOPE: Final[dict[str, str]] = {"cta": "CTA", "cluster": "GPU", "gpu": "GPU", "gl": "GPU", "sys": "SYS"}
-_MAX_OFFSET: Final = (1 << 23) - 1
-"""Immediate address offsets are signed 24-bit numbers."""
-
-
-def strong(ctx: "Ctx", scope: str) -> str:
-    """``.STRONG.<scope>``, in the spelling of this target."""
-    if scope == "cta":
-        return ".STRONG." + ctx.target.spelling("cta_scope")
-    return ".STRONG." + _MEMBAR_SCOPE[scope]
 
 
 def size_suffix(type_: str, count: int = 1) -> str:
@@ -85,172 +63,6 @@ def size_suffix(type_: str, count: int = 1) -> str:
         letter = "S" if type_ in SIGNED else "U"
         return f".{letter}{bits}"
     return {8: ".U8", 16: ".U16", 32: "", 64: ".64", 128: ".128", _WIDE: ".256"}[bits * count]
-
-
-def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None:
-    """A memory barrier of kind ALL (acquire-release) or SC, and the error barriers and L1 invalidation that follow it."""
-    name = _MEMBAR_SCOPE[scope]
-    guard = ctx.guard
-    ctx.b.emit(f"MEMBAR.{kind}.{name}", [], [], guard)
-    if name == "CTA":
-        if kind == "ALL" and not release_only and ctx.target.has(features.CLUSTERS):
-            ctx.b.emit("fence.ACQUIRE", [], [])
-        return
-    ctx.b.emit("ERRBAR", [], [], guard)
-    if ctx.target.has(features.CLUSTERS):
-        ctx.b.emit("CGAERRBAR", [], [], guard)
-    if not release_only:
-        ctx.b.emit("CCTL.IVALL", [], [], guard)
-
-
-def acquire_fence(ctx: "Ctx", scope: str) -> None:
-    """What waits for an acquire operation: for scopes beyond the CTA, an invalidation of L1; else what becomes a NOP."""
-    if _MEMBAR_SCOPE[scope] != "CTA":
-        ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)
-    else:
-        ctx.b.emit("fence.ACQUIRE", [], [])
-
-
-def space_of(sig: Sig) -> str:
-    """State space of a memory instruction: ``""`` for generic; shared::cta is shared, param::* is param."""
-    space = sig.mods.get("space", "")
-    if space == "shared::cta":
-        return "shared"
-    return "param" if space.startswith("param") else space
-
-
-def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
-    """The four address sources (desc, base, ubase, offset) of an O_ADDR operand, or an O_SYM one that names an element, in a space (generic: ``""``)."""
-    indexed = o.kind == O_SYM and bool(o.elems)
-    offset = 0 if indexed else o.value
-    narrow = space in ("shared", "local")
-    var = o.var
-    if var is None:
-        base = RZ
-    elif var.space == "reg":
-        base = _base(ctx, o, narrow or space == "shared::cluster")
-    elif var.space == "shared" and narrow:
-        base, offset = shared_address(ctx, var, offset)
-    elif narrow:
-        base = variable_address(ctx, var, 0, 1)
-    elif space == "shared::cluster":
-        base, offset = variable_address(ctx, var, offset, 1), 0
-    else:
-        base = variable_address(ctx, var, 0, 2)
-        if var.space != "global" and space == "":
-            base = to_generic(ctx, base, var.space)
-    if indexed:
-        base = at_element(ctx, base, o, 1 if narrow or space == "shared::cluster" else 2)
-    if space == "shared::cluster":
-        low = ctx.b.r("IADD3", base, imm(offset), RZ) if offset else base
-        return [K_NONE, ctx.b.pack(low, ctx.b.r("S2R", word("SR_SWINHI"))), URZ, imm(0)]
-    if base != RZ and not is_reg(base):
-        base = ctx.b.copy(base, 1 if narrow else 2)
-    if not -_MAX_OFFSET <= offset <= _MAX_OFFSET:
-        if narrow:
-            base = ctx.b.r("IADD3", base, imm(offset), RZ)
-        elif base == RZ:
-            base = ctx.b.copy(imm64(offset), 2)
-        else:
-            base = ctx.b.r("iadd64", base, imm64(offset), width=2)
-        offset = 0
-    return [K_NONE, base, URZ, imm(offset)]
-
-
-def _base(ctx: "Ctx", o: Operand, narrow: bool) -> Opnd:
-    """The base register of an address in 32 or 64 bits; registers of 8 and 16 bits count from zero on."""
-    assert o.var is not None
-    bits = TYPE_BITS[o.var.type]
-    if bits >= 32:
-        return ctx.src(base_register(o), "b32" if narrow else "b64")
-    low = zero_extended(ctx, ctx.src(base_register(o), f"b{bits}"), bits)
-    return low if narrow else ctx.b.pack(low, RZ)
-
-
-def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
-    """The generic address of a 64-bit address in a space (``docs/facts/targets.md``)."""
-    t = ctx.target
-    if space == "shared":
-        if not t.has_word("shared_window"):
-            return ctx.b.pack(ctx.lo(value), ctx.b.r("S2R", word("SR_SWINHI")))
-        return ctx.b.r("iadd64", value, const(0, t.word("shared_window")), width=2)
-    if space == "local":
-        return ctx.b.r("iadd64", value, const(0, t.word("local_window")), width=2)
-    if space == "const":
-        return ctx.b.r("iadd64", value, const(0, t.word("constant_window")), width=2)
-    if space == "param":
-        if ctx.state.kind != "entry":
-            return ctx.b.r("iadd64", value, const(0, t.word("local_window")), width=2)
-        if t.has_word("parameter_window"):
-            return ctx.b.r("iadd64", value, const(0, t.word("parameter_window")), width=2)
-        window = ctx.b.r("iadd64", const(0, t.word("bank_window")), imm64(param_bank(ctx)), width=2)
-        return ctx.b.r("iadd64", value, window, width=2)
-    return value
-
-
-def hinted(ctx: "Ctx", i: Instr, group: list[Opnd]) -> list[Opnd]:
-    """The address group; with a cache hint, its policy (the last operand) replaces the descriptor."""
-    if "cache_hint" in i.sig.mods and ctx.target.has_word("descriptor"):
-        policy = ctx.src(i.ops[-1], "b64")
-        u = ctx.fn.new_vreg(K_UR, 2)
-        if is_reg(policy):
-            ctx.b.emit_op(OP_PACK, [u], [ctx.lo(policy), ctx.hi(policy)])
-        else:
-            ctx.b.emit_op(OP_COPY, [u], [policy])
-        return [u, *group[1:]]
-    return group
-
-
-def elements(o: Operand) -> list[Operand]:
-    """The elements of a vector operand, or the operand alone."""
-    return o.elems if o.kind == O_VEC else [o]
-
-
-def spread(ctx: "Ctx", dst: Operand, value: Opnd, type_: str) -> None:
-    """Split a loaded value, as wide as all elements together, among the elements of the destination."""
-    elems = elements(dst)
-    bits = TYPE_BITS[type_]
-    for k, e in enumerate(elems):
-        if bits == 64:
-            ctx.write(e, with_pair_lane(value, k) if len(elems) > 1 else value)
-        elif bits == 32:
-            _write_extended(ctx, e, ctx.word(value, k) if len(elems) > 1 else value, type_)
-        elif bits < 32:
-            per = 32 // bits
-            part = ctx.word(value, k // per) if bits * len(elems) > 32 else value
-            sel = extract_selector(k % per * (bits // 8), bits, type_ in SIGNED)
-            _write_extended(ctx, e, ctx.b.r("PRMT", part, imm(sel), RZ), type_)
-        else:
-            ctx.write(e, value)
-
-
-def _write_extended(ctx: "Ctx", dst: Operand, value: Opnd, type_: str) -> None:
-    """Write a value of up to 32 bits, already extended to 32, to a register that may be wider."""
-    if type_ in SIGNED and dst.kind == O_REG and ctx.reg_words(dst) == 2:
-        value = ctx.b.r("sext64", value, width=2)
-    ctx.write(dst, value)
-
-
-def gather(ctx: "Ctx", src: Operand, type_: str) -> Opnd:
-    """The elements of the source as one value of their total width."""
-    elems = elements(src)
-    values = [ctx.src(e, type_) for e in elems]
-    if len(values) == 1:
-        return values[0]
-    bits = TYPE_BITS[type_]
-    if bits > 32:
-        # A constant counts as one word of a pack.
-        values = [ctx.b.copy(v, bits // 32) if is_imm(v) else v for v in values]
-    if bits >= 32:
-        return ctx.b.pack(*values, width=len(values) * bits // 32)
-    words: list[Opnd] = []
-    per = 32 // bits
-    for k in range(0, len(values), per):
-        group = values[k : k + per]
-        if bits == 8:
-            group = [ctx.b.r("PRMT", group[j], imm(0x0040), group[j + 1]) for j in range(0, len(group), 2)]
-        words.append(ctx.b.r("PRMT", group[0], imm(0x5410), group[1]) if len(group) == 2 else group[0])
-    return words[0] if len(words) == 1 else ctx.b.pack(*words)
 
 
 @lowers("ld", "ldu", types="any")
@@ -304,13 +116,13 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         d = dst
         if total == 32 and dst.kind == O_REG and ctx.reg_words(dst) == 2:
             value = _guarded_load(ctx, name, group, 1)
-            _write_extended(ctx, dst, value, type_)
+            write_extended(ctx, dst, value, type_)
         else:
             ctx.define(d, name, group, width)
     else:
         value = _guarded_load(ctx, name, group, width)
         if count == 1:
-            _write_extended(ctx, dst, value, type_)
+            write_extended(ctx, dst, value, type_)
         else:
             spread(ctx, dst, value, type_)
     if volatile_shared:
@@ -403,7 +215,7 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
     offset = base + signed(where.value & (1 << 64) - 1, 64)
     if where.kind == O_SYM and where.elems:
         offset = base
-        count = element_offset(ctx, where)
+        count = ctx.element_offset(where)
         index = count if index == RZ else ctx.b.r("IADD3", index, count, RZ)
     elif where.var is not None and where.var.space == "reg":
         index = ctx.src(base_register(where), "b32")
@@ -419,7 +231,7 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
         at = offset + k * step
         if bits < 32:
             value = ctx.b.r("LDC" + size_suffix(type_), const(bank, at), index)
-            _write_extended(ctx, e, value, type_)
+            write_extended(ctx, e, value, type_)
         elif index == RZ:
             # A word is where an operand can name it: PTX does not define a load that is not aligned, ptxas drops the bits too.
             at &= ~3
@@ -428,7 +240,7 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
                 value = ctx.b.pack(*[ctx.b.copy(const(bank, at + 8 * j), 2) for j in range(2)], width=4)
             elif bits == 32 and e.kind == O_REG and ctx.reg_words(e) == 2:
                 value = ctx.b.copy(value)
-                _write_extended(ctx, e, value, type_)
+                write_extended(ctx, e, value, type_)
                 continue
             elif bits == 64:
                 value = ctx.b.copy(value, 2)
@@ -436,7 +248,7 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
                     ctx.state.param_values[vreg(value)] = at
             ctx.write(e, value)
         elif bits == 32:
-            _write_extended(ctx, e, ctx.b.r("LDC", const(bank, at), index), type_)
+            write_extended(ctx, e, ctx.b.r("LDC", const(bank, at), index), type_)
         else:
             parts = [ctx.b.r("LDC.64", const(bank, at + 8 * j), index, width=2) for j in range(bits // 64)]
             ctx.write(e, parts[0] if len(parts) == 1 else ctx.b.pack(*parts, width=4))
@@ -454,7 +266,7 @@ def _load_param(ctx: "Ctx", dst: Operand, where: Operand, type_: str) -> None:
     if var is not None and var in state.param_words:
         step = TYPE_BITS[type_] // 8
         for k, e in enumerate(elements(dst)):
-            _write_extended(ctx, e, params.load(ctx, var, where.value + k * step, type_), type_)
+            write_extended(ctx, e, params.load(ctx, var, where.value + k * step, type_), type_)
         return
     group = address(ctx, where, "local")
     elems = elements(dst)
@@ -462,7 +274,7 @@ def _load_param(ctx: "Ctx", dst: Operand, where: Operand, type_: str) -> None:
         ctx, "LDL" + size_suffix(type_, len(elems)), group, max(1, TYPE_BITS[type_] * len(elems) // 32)
     )
     if len(elems) == 1:
-        _write_extended(ctx, dst, value, type_)
+        write_extended(ctx, dst, value, type_)
     else:
         spread(ctx, dst, value, type_)
 
@@ -477,91 +289,3 @@ def _store_param(ctx: "Ctx", where: Operand, src: Operand, type_: str) -> None:
     size = size_suffix(type_, len(elements(src))).replace("S", "U")
     value = gather(ctx, src, type_)
     ctx.b.emit("STL" + size, [], [*address(ctx, where, "local"), value], ctx.guard)
-
-
-# --- hints and fences -------------------------------------------------------------------------------------------
-
-_PREFETCH: Final[dict[str, str]] = {"L1": "PF1", "L2": "PF2", "L2::evict_last": "PML2", "L2::evict_normal": "PF2"}
-
-
-_HINTS: Final[dict[str, str]] = {"applypriority": "DML2", "discard": "RML2", "prefetchu": "PF1"}
-
-
-@lowers("prefetch", "prefetchu", "applypriority", "discard", types="any")
-def lower_hint(ctx: "Ctx", i: Instr) -> None:
-    """Cache hints, in the operations that ptxas uses; none for local memory."""
-    if "tensormap" in i.sig.mods:
-        from orias.lower.memory.tensormap import invalidate
-
-        ctx.begin_guarded()
-        invalidate(ctx, i.ops[0], ".PF")
-        ctx.end_guarded()
-        return
-    space = space_of(i.sig)
-    if space == "local":
-        return
-    if "valid_addr" in i.sig.mods:
-        # A load without a result: the address is one that may be read.
-        name = "LDG.E.U8" if space == "global" else "LD.E.U8"
-        ctx.b.emit(name, [RZ], address(ctx, i.ops[0], space), ctx.guard)
-        return
-    level = i.sig.mods.get("level", "") or i.sig.mods.get("evict2", "")
-    kind = _HINTS.get(i.sig.name) or _PREFETCH.get(i.sig.mods.get("evict2", "") or level)
-    if kind is None:
-        raise ctx.unsupported(f"'{i.sig.text}'")
-    ctx.b.emit(f"CCTL.E.{kind}", [], address(ctx, i.ops[0], space), ctx.guard)
-
-
-@lowers("membar", "fence", types="any")
-def lower_fence(ctx: "Ctx", i: Instr) -> None:
-    """fence and membar (which is fence.sc); :func:`fence` shows what each level adds."""
-    mods = i.sig.mods
-    text = i.sig.text
-    scope = mods.get("scope", "cta")
-    if "mbarrier_init" in text:
-        # ptxas emits no instruction; the pseudo operation keeps the accesses in order.
-        ctx.b.emit("fence", [], [])
-        return
-    if mods.get("order") == "acquire" and "sync_restrict" in text:
-        acquire_fence(ctx, "cta")
-        return
-    if mods.get("proxy") == "tensormap::generic":
-        from orias.lower.memory.tensormap import tensormap_fence
-
-        tensormap_fence(ctx, i)
-        return
-    if ".proxy." in text:
-        _proxy_fence(ctx, text, scope)
-        return
-    order = mods.get("order", "sc" if i.sig.name == "membar" else "acq_rel")
-    if order == "release" and "sync_restrict" in text:
-        ctx.b.emit("MEMBAR.ALL.CTA", [], [], ctx.guard)
-        ctx.b.emit("FENCE.VIEW.ASYNC.S", [], [], ctx.guard)
-        return
-    if order == "acquire":
-        if scope == "cta":
-            fence(ctx, "ALL", scope)
-        else:
-            acquire_fence(ctx, scope)
-        return
-    fence(ctx, "SC" if order == "sc" else "ALL", scope, release_only=order == "release")
-
-
-def _proxy_fence(ctx: "Ctx", text: str, scope: str) -> None:
-    emit = ctx.b.emit
-    guard = ctx.guard
-    if "async::generic" in text:
-        emit("MEMBAR.ALL.CTA", [], [], guard)
-        emit("FENCE.VIEW.ASYNC.S", [], [], guard)
-    elif ".async" in text:
-        if text.endswith(".global"):
-            emit("FENCE.VIEW.ASYNC.G", [], [], guard)
-            return
-        emit("MEMBAR.ALL.CTA" if text.endswith("shared::cta") else "MEMBAR.ALL.GPU", [], [], guard)
-        emit("FENCE.VIEW.ASYNC.S", [], [], guard)
-    elif "alias" in text.split("."):
-        # As ptxas 13.0.88 with .finite, too.
-        emit("MEMBAR.SC." + ctx.target.spelling("alias_scope"), [], [], guard)
-        emit("CCTL.IVALL", [], [], guard)
-    else:
-        raise ctx.unsupported(f"'{text}'")

@@ -28,7 +28,8 @@ from orias.isa.operand import (
 )
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.lane_loops import each_value, pack_uniform, uniform_copy
-from orias.lower.memory.loads_stores import acquire_fence, address, fence, space_of
+from orias.lower.memory.memory_operands import address, space_of
+from orias.lower.memory.ordering import acquire_fence, fence
 from orias.ptx.ast import O_IMM, O_PAIR, O_SINK, Instr, Operand
 from orias.target import features
 

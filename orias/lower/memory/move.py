@@ -6,7 +6,7 @@ from orias.cubin.elf_values import CONSTANT_SIZE
 from orias.isa.operand import K_NONE, K_P, NEG, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane
 from orias.lower.frame.addresses import param_bank
 from orias.lower.frame.registry import lowers
-from orias.lower.memory.loads_stores import gather, to_generic
+from orias.lower.memory.memory_operands import gather, to_generic
 from orias.ptx.ast import O_FUNC, O_REG, O_SREG, O_VEC, TYPE_BITS, Instr, Operand
 
 if TYPE_CHECKING:

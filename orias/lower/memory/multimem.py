@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import K_R, is_reg
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.atomics import native_name, vector_name
-from orias.lower.memory.loads_stores import address, elements, fence, gather, space_of, spread, strong
+from orias.lower.memory.memory_operands import address, elements, gather, space_of, spread
+from orias.lower.memory.ordering import fence, strong
 from orias.ptx.ast import TYPE_BITS, Instr
 
 if TYPE_CHECKING:

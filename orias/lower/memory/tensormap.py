@@ -9,7 +9,8 @@ from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value,
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.bulk import group, place
 from orias.lower.memory.lane_loops import each_pair, pack_uniform
-from orias.lower.memory.loads_stores import address, fence
+from orias.lower.memory.memory_operands import address
+from orias.lower.memory.ordering import fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
 from orias.target import features

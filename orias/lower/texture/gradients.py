@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_NONE, PT, RZ, Opnd, imm, is_reg, r
 from orias.lower.frame import params
-from orias.lower.memory.loads_stores import elements
+from orias.lower.memory.memory_operands import elements
 from orias.lower.texture.handles import demand_samplers, handle_value
 from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import O_PAIR, O_VEC, TYPE_BITS, Instr, Operand
@@ -91,7 +91,7 @@ def lower_syscall(ctx: "Ctx", i: Instr) -> None:
         else:
             params.write_memory(ctx, params.frame_memory(ctx, place.stack), [_word(ctx, w) for w in words])
     name = syscall_name(i)
-    address = ctx.module.driver_function(ctx, name)
+    address = ctx.driver_function(name)
     for n, w in moves:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     src = [r(n) for n, _ in moves]

@@ -13,7 +13,7 @@ from orias.isa.operand import ABS, INV, K_NONE, K_P, K_R, NOT_PT, PT, RZ, URZ, O
 from orias.lower.frame.addresses import reference_handle, reference_slot
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.mma import narrowed
-from orias.lower.memory.loads_stores import elements
+from orias.lower.memory.memory_operands import elements
 from orias.lower.texture import gradients
 from orias.lower.texture.handles import demand_samplers, handle_of, reference_of, with_handle
 from orias.ptx.ast import O_PAIR, O_REG, O_VEC, Instr, Operand

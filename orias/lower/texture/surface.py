@@ -10,7 +10,7 @@ from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, K_R, RZ, URZ, Opnd, imm, is_reg
 from orias.lower.frame.params import SIGNED
 from orias.lower.frame.registry import lowers
-from orias.lower.memory.loads_stores import elements, gather, spread
+from orias.lower.memory.memory_operands import elements, gather, spread
 from orias.lower.texture.handles import handle_of, with_handle
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
 from orias.target import features

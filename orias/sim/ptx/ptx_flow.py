@@ -1,7 +1,7 @@
 """Control flow: branches, calls, returns, barriers.  Each function returns the steps (one or more) of an instruction."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,9 @@ from orias.sim.ptx.machine import PtxMachine, at_depth, ptx
 from orias.sim.ptx.ptx_layout import formal_size, slots
 from orias.sim.ptx.ptx_memory import load_values, store_values
 from orias.sim.ptx.ptx_site import PtxSite, Step, bits_of
+from orias.sim.ptx.ptx_units import Unit
 from orias.sim.sass.exec_flow import SYSCALL_BASE
 from orias.sim.sass.exec_mem import LOCAL
-
-if TYPE_CHECKING:
-    from orias.sim.ptx.ptx_program import Unit
 
 Arr = npt.NDArray[Any]
 MAX_DEPTH: Final = 4096
@@ -81,7 +79,7 @@ def ret(s: PtxSite) -> list[Step]:
     return exit_(s) if s.unit.function.entry else [(None, leave(s.unit))]
 
 
-def leave(unit: "Unit") -> Flow:
+def leave(unit: Unit) -> Flow:
     """The return from a function: stores the results in their slots and restores the caller's rows and frame."""
     outs = [v for v in unit.function.rets if v.space == "reg"]
 
@@ -109,16 +107,16 @@ def leave(unit: "Unit") -> Flow:
     return run
 
 
-def _rows_of(m: PtxMachine, unit: "Unit") -> list[Arr]:
+def _rows_of(m: PtxMachine, unit: Unit) -> list[Arr]:
     return m.R[unit.first_row : unit.end_row] + m.P[unit.first_pred : unit.end_pred]
 
 
-def _restore(m: PtxMachine, unit: "Unit", a: Active, kept: list[Arr]) -> None:
+def _restore(m: PtxMachine, unit: Unit, a: Active, kept: list[Arr]) -> None:
     for row, old in zip(_rows_of(m, unit), kept, strict=True):
         row[a.sel] = old[a.sel]
 
 
-def enter(m: PtxMachine, unit: "Unit", a: Active, back: int) -> None:
+def enter(m: PtxMachine, unit: Unit, a: Active, back: int) -> None:
     """Enters a callee: its frame, its return address and its register parameters."""
     for level in reversed(m.levels(a.sel)):
         here = at_depth(m, a, level)

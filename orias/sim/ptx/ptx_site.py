@@ -5,7 +5,7 @@ with numbers after the physical registers.  Builders of SASS instructions can th
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,7 @@ from orias.sim.core.site import Exec, Getter, Setter, Site, constant, constant_b
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I8, I16, I32, I64, U8, U16, U32, U64
 from orias.sim.ptx.immediate import pattern
-
-if TYPE_CHECKING:
-    from orias.sim.ptx.ptx_program import Program, Unit
+from orias.sim.ptx.ptx_units import Program, Unit
 
 Arr = npt.NDArray[Any]
 
@@ -67,7 +65,7 @@ def _to_all(setters: list[Setter]) -> Setter:
 class PtxSite:
     """An instruction of a function in a program."""
 
-    def __init__(self, program: "Program", unit: "Unit", instr: Instr) -> None:
+    def __init__(self, program: Program, unit: Unit, instr: Instr) -> None:
         self.program = program
         self.unit = unit
         self.instr = instr

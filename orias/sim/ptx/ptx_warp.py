@@ -8,13 +8,14 @@ import numpy.typing as npt
 
 from orias.isa.operand import PT, Opnd, p, payload, r
 from orias.ptx.ast import O_PAIR, Operand
-from orias.sim.core.gathering import Gathering, gather
+from orias.sim.core.gathering import gather
 from orias.sim.core.sim_errors import Fault, PartOfWarp
 from orias.sim.core.site import Exec, run_all
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I32, U32
 from orias.sim.ptx.ptx_integer import Builder, type_of
 from orias.sim.ptx.ptx_site import PtxSite, Step, bits_of
+from orias.sim.ptx.ptx_units import Operation
 from orias.sim.sass import exec_warp
 
 Arr = npt.NDArray[Any]
@@ -41,21 +42,6 @@ class Collective:
         """Operands with their types."""
         self.run: Final[Callable[[list[Opnd]], Exec]] = run
         """The operation on rows: of the results, then of the operands."""
-
-
-@final
-class Operation(Gathering):
-    """What threads run together at all collectives with the same text (opcode, qualifiers and type)."""
-
-    __slots__ = ("line", "rows", "run")
-
-    def __init__(self, number: int, line: int, rows: list[Opnd], run: Exec) -> None:
-        super().__init__(number)
-        self.line: Final[int] = line
-        """PTX line of the first of them."""
-        self.rows: Final[list[Opnd]] = rows
-        """Rows of the machine for results and operands."""
-        self.run: Final[Exec] = run
 
 
 def meeting(s: PtxSite) -> list[Step]:

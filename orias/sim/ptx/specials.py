@@ -1,7 +1,7 @@
 """Special registers, computed from the launch."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +10,7 @@ from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Getter
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import U32
-
-if TYPE_CHECKING:
-    from orias.sim.ptx.ptx_image import PtxImage
+from orias.sim.ptx.loaded_module import LoadedModule
 
 Arr = npt.NDArray[Any]
 
@@ -23,7 +21,7 @@ _ROWS: Final[dict[str, str]] = {
 _CLOCKS: Final = frozenset(("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"))
 
 
-def special_register(image: "PtxImage", name: str, comp: str) -> Getter:
+def special_register(image: LoadedModule, name: str, comp: str) -> Getter:
     """The getter of ``%name.comp``; values that a GPU would choose are those of the SASS simulator."""
     axis = "xyzw".index(comp) if comp else 0
     if axis == 3:

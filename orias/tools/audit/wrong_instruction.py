@@ -17,7 +17,7 @@ from orias.sim.core.image import Image
 from orias.sim.core.state import Active, Machine
 from orias.sim.ptx import PtxImage
 from orias.sim.ptx.machine import FIRST_ROW
-from orias.sim.ptx.ptx_program import Program
+from orias.sim.ptx.ptx_program import compile_kernel
 from orias.tools.validate.case import Case
 from orias.tools.validate.run_case import run
 
@@ -127,7 +127,7 @@ def ptx_values(module: Module, arch: str, like: Image, case: Case, thread: int) 
     image = PtxImage(module, arch, like=like)
     kernel = image.kernels[case.kernel]
     image._kernel = case.kernel
-    program = Program(image, kernel)
+    program = compile_kernel(image, kernel)
     rows: dict[int, list[int]] = {}
     for u in program.units:
         for i in u.function.body or []:

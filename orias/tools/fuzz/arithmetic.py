@@ -1,12 +1,10 @@
 """Random integer and logic statements."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.target import features
 from orias.tools.fuzz.interesting import BITS, EQUAL, ORDER, UNSIGNED
-
-if TYPE_CHECKING:
-    from orias.tools.fuzz.generate import Program
+from orias.tools.fuzz.random_program import Program
 
 _FILE: Final = {16: "h", 32: "r", 64: "d"}
 _TYPES: Final = ("u16", "s16", "u32", "s32", "u32", "s32", "u64", "s64")
@@ -16,27 +14,27 @@ def _file(t: str) -> str:
     return _FILE[int(t[1:])]
 
 
-def statement(p: "Program") -> None:
+def statement(p: Program) -> None:
     """Emits one random integer or logic statement."""
     r = p.rng
     f = r.choice(_CHOICES)
     f(p)
 
 
-def _binary(p: "Program") -> None:
+def _binary(p: Program) -> None:
     t = p.rng.choice(_TYPES)
     f = _file(t)
     op = p.rng.choice(("add", "add", "sub", "sub", "mul.lo", "mul.hi", "min", "max"))
     p.emit(f"{op}.{t} {p.var(f)}, {p.src(f)}, {p.src(f)};")
 
 
-def _unary(p: "Program") -> None:
+def _unary(p: Program) -> None:
     t = p.rng.choice(("s16", "s32", "s64"))
     f = _file(t)
     p.emit(f"{p.rng.choice(('abs', 'neg'))}.{t} {p.var(f)}, {p.var(f)};")
 
 
-def _logic(p: "Program") -> None:
+def _logic(p: Program) -> None:
     f = p.rng.choice("hrrrd")
     t = f"b{BITS[f]}"
     kind = p.rng.randrange(6)
@@ -48,7 +46,7 @@ def _logic(p: "Program") -> None:
         p.emit(f"lop3.b32 {p.var('r')}, {p.src('r')}, {p.src('r')}, {p.src('r')}, {p.rng.randrange(256)};")
 
 
-def _predicates(p: "Program") -> None:
+def _predicates(p: Program) -> None:
     kind = p.rng.randrange(4)
     if kind < 2:
         p.emit(f"{p.rng.choice(('and', 'or', 'xor'))}.pred {p.var('p')}, {p.var('p')}, {p.var('p')};")
@@ -58,7 +56,7 @@ def _predicates(p: "Program") -> None:
         p.emit(f"mov.pred {p.var('p')}, {p.var('p')};")
 
 
-def _wide(p: "Program") -> None:
+def _wide(p: Program) -> None:
     t = p.rng.choice(("u16", "s16", "u32", "s32"))
     f, d = _file(t), _FILE[2 * int(t[1:])]
     if p.rng.random() < 0.5:
@@ -67,7 +65,7 @@ def _wide(p: "Program") -> None:
         p.emit(f"mad.wide.{t} {p.var(d)}, {p.src(f)}, {p.src(f)}, {p.src(d)};")
 
 
-def _mad(p: "Program") -> None:
+def _mad(p: Program) -> None:
     t = p.rng.choice(_TYPES)
     f = _file(t)
     kind = p.rng.randrange(4)
@@ -84,7 +82,7 @@ def _mad(p: "Program") -> None:
         p.emit(f"sad.{t} {p.var(f)}, {p.src(f)}, {p.src(f)}, {p.src(f)};")
 
 
-def _divide(p: "Program") -> None:
+def _divide(p: Program) -> None:
     t = p.rng.choice(_TYPES)
     f = _file(t)
     op = p.rng.choice(("div", "rem"))
@@ -97,7 +95,7 @@ def _divide(p: "Program") -> None:
     p.emit(f"{op}.{t} {p.var(f)}, {p.src(f)}, {divisor};")
 
 
-def _shift(p: "Program") -> None:
+def _shift(p: Program) -> None:
     f = p.rng.choice("hrrrdd")
     bits = BITS[f]
     amount = str(p.rng.randrange(bits + 3)) if p.rng.random() < 0.6 else p.var("r")
@@ -111,7 +109,7 @@ def _shift(p: "Program") -> None:
         p.emit(f"shr.{p.rng.choice('us')}{bits} {p.var(f)}, {p.src(f, 0.1)}, {amount};")
 
 
-def _rotate(p: "Program") -> None:
+def _rotate(p: Program) -> None:
     """Combined shifts: rotations, bit fields, and near misses.
 
     Excludes differences and sums with sign copies of complementary shifts of a value: ptxas 13.0.88 makes them
@@ -131,14 +129,14 @@ def _rotate(p: "Program") -> None:
     p.emit(f"{p.rng.choice(ops)} {p.var(f)}, {a}, {b};")
 
 
-def _funnel(p: "Program") -> None:
+def _funnel(p: Program) -> None:
     amount = str(p.rng.randrange(40)) if p.rng.random() < 0.5 else p.var("r")
     p.emit(
         f"shf.{p.rng.choice('lr')}.{p.rng.choice(('clamp', 'wrap'))}.b32 {p.var('r')}, {p.src('r')}, {p.src('r')}, {amount};"
     )
 
 
-def _field(p: "Program") -> None:
+def _field(p: Program) -> None:
     f = p.rng.choice("rrd")
     bits = BITS[f]
     pos = str(p.rng.randrange(bits)) if p.rng.random() < 0.7 else _byte(p)
@@ -149,14 +147,14 @@ def _field(p: "Program") -> None:
         p.emit(f"bfi.b{bits} {p.var(f)}, {p.src(f)}, {p.src(f)}, {pos}, {length};")
 
 
-def _byte(p: "Program") -> str:
+def _byte(p: Program) -> str:
     """A register with a position or length, from 0 to 255, the defined range."""
     small = p.new("r")
     p.plain(f"and.b32 {small}, {p.var('r')}, {p.rng.choice((31, 63, 255))};")
     return small
 
 
-def _bits(p: "Program") -> None:
+def _bits(p: Program) -> None:
     f = p.rng.choice("rrd")
     bits = BITS[f]
     kind = p.rng.randrange(7)
@@ -180,7 +178,7 @@ def _bits(p: "Program") -> None:
         p.emit(f"bmsk.{p.rng.choice(('clamp', 'wrap'))}.b32 {p.var('r')}, {p.src('r')}, {p.src('r')};")
 
 
-def _compare(p: "Program") -> None:
+def _compare(p: Program) -> None:
     kind = p.rng.choice("bus")
     f = p.rng.choice("hrrrd")
     t = f"{kind}{BITS[f]}"
@@ -199,7 +197,7 @@ def _compare(p: "Program") -> None:
         p.emit(f"setp.{cmp}.{t} {dst}, {p.var(f)}, {p.src(f, 0.5)};")
 
 
-def _select(p: "Program") -> None:
+def _select(p: Program) -> None:
     kind = p.rng.randrange(4)
     f = p.rng.choice("hrrdfg")
     t = {"h": "b16", "r": "b32", "d": "b64", "f": "f32", "g": "f64"}[f]
@@ -216,7 +214,7 @@ def _select(p: "Program") -> None:
         )
 
 
-def _minmax(p: "Program") -> None:
+def _minmax(p: Program) -> None:
     """Minimum of a maximum, absolute differences: patterns that become one instruction."""
     t = p.rng.choice(("u32", "s32"))
     a = p.new("r")
@@ -232,7 +230,7 @@ def _minmax(p: "Program") -> None:
         p.emit(f"add.u32 {p.var('r')}, {a}, {p.src('r')};")
 
 
-def _carry(p: "Program") -> None:
+def _carry(p: Program) -> None:
     t = p.rng.choice(("u32", "u32", "s32", "u64"))
     f = _file(t)
     op = p.rng.choice(("add", "sub"))
@@ -247,7 +245,7 @@ def _carry(p: "Program") -> None:
     p.plain(f"mov.b{BITS[f]} {p.var(f)}, {high};")
 
 
-def _multiply_carry(p: "Program") -> None:
+def _multiply_carry(p: Program) -> None:
     t = p.rng.choice(("u32", "s32"))
     low = p.new("r")
     p.plain(f"mad.lo.cc.{t} {low}, {p.var('r')}, {p.src('r')}, {p.src('r')};")
@@ -255,13 +253,13 @@ def _multiply_carry(p: "Program") -> None:
     p.plain(f"mov.b32 {p.var('r')}, {low};")
 
 
-def _dot(p: "Program") -> None:
+def _dot(p: Program) -> None:
     ta, tb = p.rng.choice(("u32", "s32")), p.rng.choice(("u32", "s32"))
     name = p.rng.choice(("dp4a", "dp2a.lo", "dp2a.hi"))
     p.emit(f"{name}.{ta}.{tb} {p.var('r')}, {p.src('r')}, {p.src('r')}, {p.src('r')};")
 
 
-def _convert(p: "Program") -> None:
+def _convert(p: Program) -> None:
     d, s = p.rng.choice(_TYPES), p.rng.choice(_TYPES)
     if p.rng.random() < 0.3:
         t, f = p.rng.choice((("u8", "r"), ("s8", "r"), ("u8", "d"), ("s8", "h")))
@@ -284,7 +282,7 @@ def _holds(d: str, s: str) -> bool:
     return (s[0] == "u" and more > 0) or (s[0] == d[0] == "s" and more >= 0)
 
 
-def _pack(p: "Program") -> None:
+def _pack(p: Program) -> None:
     kind = p.rng.randrange(8)
     if kind == 0:
         p.emit(f"mov.b64 {p.var('d')}, {{{p.var('r')}, {p.var('r')}}};")
@@ -312,7 +310,7 @@ def _pack(p: "Program") -> None:
         )
 
 
-def _scaled(p: "Program") -> None:
+def _scaled(p: Program) -> None:
     """Multiplications and additions that become shifts, LEA or IMAD."""
     f = p.rng.choice("rrd")
     bits = BITS[f]
@@ -326,7 +324,7 @@ def _scaled(p: "Program") -> None:
     )
 
 
-def _packed(p: "Program") -> None:
+def _packed(p: Program) -> None:
     if not p.has(features.PACKED_INTEGERS):
         _logic(p)
         return
@@ -336,11 +334,11 @@ def _packed(p: "Program") -> None:
     p.emit(f"{op}.{t} {p.var('r')}, {p.var('r')}, {p.var('r')};")
 
 
-def _saturated(p: "Program") -> None:
+def _saturated(p: Program) -> None:
     p.emit(f"{p.rng.choice(('add', 'sub'))}.sat.s32 {p.var('r')}, {p.src('r')}, {p.src('r')};")
 
 
-def _long(p: "Program") -> None:
+def _long(p: Program) -> None:
     """A 64-by-64-bit product computed in words, with carries."""
     a, b = p.names("r", 2)
     c, d = p.src("r"), p.src("r")
@@ -358,7 +356,7 @@ def _long(p: "Program") -> None:
         p.plain(f"mov.b32 {p.var('r')}, {p.rng.choice(t)};")
 
 
-def _video(p: "Program") -> None:
+def _video(p: Program) -> None:
     """The scalar and the packed video instructions."""
     r = p.rng
     if r.random() < 0.5:
@@ -379,7 +377,7 @@ def _video(p: "Program") -> None:
     p.emit(f"{name}{r.choice('24')}.{t}.{t}.{t}{sat} {p.var('r')}, {p.var('r')}, {p.var('r')}, {p.var('r')};")
 
 
-def _special(p: "Program") -> None:
+def _special(p: Program) -> None:
     if p.in_function:
         _logic(p)
         return

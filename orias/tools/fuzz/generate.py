@@ -11,144 +11,39 @@ import re
 from typing import Final
 
 from orias.ptx.targets import FIRST_VERSION, suffix_of
-from orias.target.profile import TARGETS, Target
 from orias.tools.fuzz import arithmetic, later, random_control, random_floats, random_memory, warps
-from orias.tools.fuzz.interesting import BITS, DOUBLES, FILES, FLOATS, INTS, PARAMS, SLOTS, THREADS, TYPES
+from orias.tools.fuzz.interesting import FILES, PARAMS, SLOTS, THREADS, TYPES
+from orias.tools.fuzz.random_program import Program
 
 INPUT_WORDS: Final = 1024
-_GROWTH: Final = {"h": 12, "r": 6, "d": 10, "f": 10, "g": 20, "p": 15, "u": 1000}
 """Statements per additional variable of each file: small programs have few variables, so that their values combine."""
 
 
-class Program:
-    """A program under construction; ``lines`` collects its statements."""
-
-    def __init__(self, seed: int, budget: int, arch: str) -> None:
-        self.rng = random.Random(seed)
-        self.seed = seed
-        self.left = budget
-        self.target: Target = TARGETS[arch]
-        self.later = FIRST_VERSION[suffix_of(arch)] >= (8, 6)
-        """The target has what sm_100 introduced."""
-        self.lines: list[str] = []
-        self.labels = 0
-        self.temps: dict[str, int] = dict.fromkeys(FILES, 0)
-        self.depth = 0
-        self.uniform = True
-        self.functions: list[tuple[str, list[str], str]] = []
-        self.in_function = False
-        self.counts = {f: min(n, 2 + (f in "rp") + budget // _GROWTH[f]) for f, (_, _, n) in FILES.items()}
-
-    def has(self, feature: int) -> bool:
-        """Whether the target has a feature of :mod:`orias.target.features`."""
-        return self.target.has(feature)
-
-    # -- operands
-
-    def new(self, file: str) -> str:
-        """A new register, for a value that is used immediately."""
-        self.temps[file] += 1
-        return f"%t{file}{self.temps[file]}"
-
-    def var(self, file: str) -> str:
-        """A variable."""
-        return f"%{file}{self.rng.randrange(self.counts[file])}"
-
-    def names(self, file: str, count: int) -> list[str]:
-        """Several different variables."""
-        self.counts[file] = max(self.counts[file], count)
-        return [f"%{file}{k}" for k in self.rng.sample(range(self.counts[file]), count)]
-
-    def src(self, file: str, constants: float = 0.25) -> str:
-        """A variable or a constant."""
-        if file != "p" and self.rng.random() < constants:
-            return self.constant(file)
-        if file == "r" and not self.in_function and self.rng.random() < 0.08:
-            return self.var("u")
-        return self.var(file)
-
-    def bits(self, file: str) -> str:
-        """A float whose bits are used: a fixed value replaces a NaN, because the payload of a NaN is not defined."""
-        return self._number(file, "0f7FC00000" if file == "f" else "0d7FF8000000000000")
-
-    def number(self, file: str) -> str:
-        """A float that is no NaN."""
-        return self._number(file, "0f3FC00000" if file == "f" else "0d4000000000000000")
-
-    def _number(self, file: str, instead: str) -> str:
-        x, is_nan, out = self.var(file), self.new("p"), self.new(file)
-        t = FILES[file][1]
-        self.plain(f"setp.nan.{t} {is_nan}, {x}, {x};")
-        self.plain(f"selp.{t} {out}, {instead}, {x}, {is_nan};")
-        return out
-
-    def seen(self, file: str, constants: float = 0.25) -> str:
-        """A source whose bits are used."""
-        return self.bits(file) if file in "fg" else self.src(file, constants)
-
-    def constant(self, file: str) -> str:
-        """A constant of a file's width."""
-        r = self.rng
-        if file == "f":
-            return f"0f{r.choice(FLOATS) if r.random() < 0.8 else r.getrandbits(32):08X}"
-        if file == "g":
-            return f"0d{r.choice(DOUBLES) if r.random() < 0.8 else r.getrandbits(64):016X}"
-        bits = BITS[file]
-        value = r.choice(INTS[bits]) if r.random() < 0.8 else r.getrandbits(bits)
-        if value >> (bits - 1) and r.random() < 0.5:
-            value -= 1 << bits
-        return str(value)
-
-    def emit(self, text: str) -> None:
-        """Emits a statement; one in six is guarded."""
-        if self.rng.random() < 0.16 and not text.startswith(("{", "@")):
-            text = f"@{self.rng.choice(('', '!'))}{self.var('p')} {text}"
-        self.lines.append(text)
-
-    def plain(self, text: str) -> None:
-        """Emits a statement that must not be guarded."""
-        self.lines.append(text)
-
-    def label(self) -> str:
-        """A new label."""
-        self.labels += 1
-        return f"L{self.labels}"
-
-    # -- statements
-
-    def block(self, count: int) -> None:
-        """Emits `count` statements."""
-        for _ in range(count):
-            if self.left <= 0:
-                return
-            self.left -= 1
-            self.statement()
-
-    def statement(self) -> None:
-        """Emits one statement, simple or compound."""
-        if self.later and self.rng.random() < 0.3:
-            later.statement(self)
-            return
-        roll = self.rng.random()
-        together = self.uniform and not self.in_function
-        if roll < 0.50:
-            arithmetic.statement(self)
-        elif roll < 0.72:
-            random_floats.statement(self)
-        elif roll < 0.80:
-            random_memory.statement(self)
-        elif roll < 0.83 and together:
-            random_memory.together(self)
-        elif roll < 0.86 and together:
-            warps.together(self)
-        elif roll < 0.89 and together:
-            random_control.uniform(self)
-        elif roll < 0.92 and self.functions:
-            random_control.call(self)
-        elif self.depth < 3:
-            random_control.compound(self)
-        else:
-            arithmetic.statement(self)
+def _statement(p: Program) -> None:
+    """Emits one statement, simple or compound."""
+    if p.later and p.rng.random() < 0.3:
+        later.statement(p)
+        return
+    roll = p.rng.random()
+    together = p.uniform and not p.in_function
+    if roll < 0.50:
+        arithmetic.statement(p)
+    elif roll < 0.72:
+        random_floats.statement(p)
+    elif roll < 0.80:
+        random_memory.statement(p)
+    elif roll < 0.83 and together:
+        random_memory.together(p)
+    elif roll < 0.86 and together:
+        warps.together(p)
+    elif roll < 0.89 and together:
+        random_control.uniform(p)
+    elif roll < 0.92 and p.functions:
+        random_control.call(p)
+    elif p.depth < 3:
+        random_control.compound(p)
+    else:
+        arithmetic.statement(p)
 
 
 def _param(file: str) -> str:
@@ -226,10 +121,10 @@ def _transfers(p: Program) -> tuple[list[str], list[str]]:
 
 def generate(seed: int, budget: int = 40, arch: str = "sm_90") -> str:
     """The module's text."""
-    p = Program(seed, budget, arch)
+    p = Program(seed, budget, arch, _statement)
     functions = []
     for k in range(p.rng.choice((0, 0, 0, 1, 2))):
-        f = Program(seed * 7919 + k, 12, arch)
+        f = Program(seed * 7919 + k, 12, arch, _statement)
         f.in_function, f.uniform = True, False
         f.functions = list(p.functions)
         functions.append(_function(f, k))

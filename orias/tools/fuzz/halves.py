@@ -1,15 +1,11 @@
 """Random statements on f16 and bf16, alone and in pairs, and the conversions from and to them."""
 
-from typing import TYPE_CHECKING
-
 from orias.target import features
 from orias.tools.fuzz.interesting import FLOAT_ORDER
-
-if TYPE_CHECKING:
-    from orias.tools.fuzz.generate import Program
+from orias.tools.fuzz.random_program import Program
 
 
-def half(p: "Program") -> None:
+def half(p: Program) -> None:
     """Emits statements on f16 and f16x2, in 16- and 32-bit registers."""
     r = p.rng
     f, t = r.choice((("r", "f16x2"), ("h", "f16")))
@@ -36,14 +32,14 @@ def half(p: "Program") -> None:
         p.emit(f"{r.choice(('add', 'sub'))}.rn{ftz}.{t} {p.var(f)}, {a}, {p.var(f)};")
 
 
-def finite(p: "Program", file: str) -> str:
+def finite(p: Program, file: str) -> str:
     """A register with halves, or quarters, that are no NaN: the sign of a NaN after neg and abs is not defined."""
     out = p.new(file)
     p.plain(f"and.b{16 if file == 'h' else 32} {out}, {p.var(file)}, {0xBBBF if file == 'h' else 0xBBBFBBBF};")
     return out
 
 
-def bfloat(p: "Program") -> None:
+def bfloat(p: Program) -> None:
     """Emits statements on bf16 and bf16x2."""
     r = p.rng
     if not p.has(features.HALF_MIN_MAX):
@@ -65,7 +61,7 @@ def bfloat(p: "Program") -> None:
         p.emit(f"cvt.rn{r.choice(('', '.relu'))}.bf16x2.f32 {p.var('r')}, {p.var('f')}, {p.var('f')};")
 
 
-def convert(p: "Program") -> None:
+def convert(p: Program) -> None:
     """Emits a conversion from or to halves."""
     r = p.rng
     kind = r.randrange(10)

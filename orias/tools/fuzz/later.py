@@ -1,16 +1,14 @@
 """Random statements of what sm_100 and later add, and chains that their passes rewrite."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.ptx.targets import GROUPS, listed
 from orias.tools.fuzz import arithmetic
 from orias.tools.fuzz.halves import finite
 from orias.tools.fuzz.interesting import ORDER, PARAMS, UNSIGNED
 from orias.tools.fuzz.random_memory import input_address, slot, vector
-
-if TYPE_CHECKING:
-    from orias.tools.fuzz.generate import Program
+from orias.tools.fuzz.random_program import Program
 
 _ROUND: Final = ("rn", "rn", "rn", "rz", "rm", "rp")
 _RANDOM_BITS: Final = "100a/103a"
@@ -19,7 +17,7 @@ _FLOAT_REDUCTIONS: Final = "100af/103af"
 _NARROW_PRODUCTS: Final = "120a/121a"
 
 
-def statement(p: "Program") -> None:
+def statement(p: Program) -> None:
     """Emits one random statement."""
     p.rng.choice(_TOGETHER if p.uniform and not p.in_function and p.rng.random() < 0.25 else _CHOICES)(p)
 
@@ -27,7 +25,7 @@ def statement(p: "Program") -> None:
 # -- floats
 
 
-def _packed_floats(p: "Program") -> None:
+def _packed_floats(p: Program) -> None:
     """Arithmetic of two f32 in a 64-bit register, one operation or several, with whole and single results."""
     r = p.rng
     values = []
@@ -47,7 +45,7 @@ def _packed_floats(p: "Program") -> None:
     p.emit(f"mov.b64 {{{', '.join(p.names('f', 2))}}}, {values[-1]};")
 
 
-def _extremes(p: "Program") -> None:
+def _extremes(p: Program) -> None:
     """Minimum and maximum of two and three f32, one after the other."""
     r = p.rng
     low, mods = r.choice(("min", "max")), r.choice(("", "", "", ".ftz")) + r.choice(("", "", ".NaN"))
@@ -67,7 +65,7 @@ def _extremes(p: "Program") -> None:
     p.emit(f"{low}{mods}.f32 {p.var('f')}, {', '.join(values)};")
 
 
-def _signed(p: "Program", x: str) -> str:
+def _signed(p: Program, x: str) -> str:
     """A value, or its negation or magnitude."""
     if p.rng.random() < 0.75:
         return x
@@ -76,11 +74,11 @@ def _signed(p: "Program", x: str) -> str:
     return out
 
 
-def _turned(p: "Program", values: list[str]) -> list[str]:
+def _turned(p: Program, values: list[str]) -> list[str]:
     return p.rng.sample(values, len(values))
 
 
-def _mixed(p: "Program") -> None:
+def _mixed(p: Program) -> None:
     """Sums and products of f32 and halves."""
     r = p.rng
     t = r.choice(("f16", "bf16"))
@@ -91,7 +89,7 @@ def _mixed(p: "Program") -> None:
         p.emit(f"fma{mods}.f32.{t} {p.var('f')}, {p.var('h')}, {p.var('h')}, {p.src('f')};")
 
 
-def _narrow(p: "Program") -> None:
+def _narrow(p: Program) -> None:
     """Conversions from and to floats of 8, 6 and 4 bits, and scales."""
     r = p.rng
     relu = r.choice(("", ".relu"))
@@ -142,12 +140,12 @@ def _narrow(p: "Program") -> None:
 # -- 64-bit integers
 
 
-def _chain(p: "Program") -> None:
+def _chain(p: Program) -> None:
     """64-bit operations on each other's results, some on words."""
     _links(p, [p.var("d"), p.var("d"), p.src("d")])
 
 
-def _uniform_chain(p: "Program") -> None:
+def _uniform_chain(p: Program) -> None:
     """The same on values that all threads share."""
     if p.in_function:
         _chain(p)
@@ -159,7 +157,7 @@ def _uniform_chain(p: "Program") -> None:
     _links(p, [*values, p.constant("d")])
 
 
-def _links(p: "Program", values: list[str]) -> None:
+def _links(p: Program, values: list[str]) -> None:
     r = p.rng
 
     def registers() -> list[str]:
@@ -185,22 +183,22 @@ def _links(p: "Program", values: list[str]) -> None:
         p.emit(f"mov.b64 {p.var('d')}, {last};")
 
 
-def _sum(p: "Program", out: str, x: str, y: str) -> None:
+def _sum(p: Program, out: str, x: str, y: str) -> None:
     p.plain(f"{p.rng.choice(('add', 'add', 'sub'))}.{p.rng.choice('us')}64 {out}, {', '.join(_turned(p, [x, y]))};")
 
 
-def _guarded_sum(p: "Program", out: str, x: str, y: str) -> None:
+def _guarded_sum(p: Program, out: str, x: str, y: str) -> None:
     p.plain(f"mov.b64 {out}, {x};")
     p.plain(
         f"@{p.rng.choice(('', '!'))}{p.var('p')} {p.rng.choice(('add', 'sub'))}.s64 {out}, {p.rng.choice((out, x))}, {y};"
     )
 
 
-def _negation(p: "Program", out: str, x: str, _: str) -> None:
+def _negation(p: Program, out: str, x: str, _: str) -> None:
     p.plain(f"{p.rng.choice(('neg.s64', 'abs.s64', 'not.b64'))} {out}, {x};")
 
 
-def _choice(p: "Program", out: str, x: str, y: str) -> None:
+def _choice(p: Program, out: str, x: str, y: str) -> None:
     flag = p.var("p")
     if p.rng.random() < 0.7:
         flag = p.new("p")
@@ -213,11 +211,11 @@ def _choice(p: "Program", out: str, x: str, y: str) -> None:
     p.plain(f"selp.b64 {out}, {', '.join(_turned(p, [x, p.rng.choice((y, p.var('d')))]))}, {flag};")
 
 
-def _least(p: "Program", out: str, x: str, y: str) -> None:
+def _least(p: Program, out: str, x: str, y: str) -> None:
     p.plain(f"{p.rng.choice(('min', 'max'))}.{p.rng.choice('us')}64 {out}, {x}, {y};")
 
 
-def _other_words(p: "Program", out: str, x: str, y: str) -> None:
+def _other_words(p: Program, out: str, x: str, y: str) -> None:
     """A value of words of two."""
     low, high = p.new("r"), p.new("r")
     p.plain(f"mov.b64 {{{low}, {high}}}, {x};")
@@ -229,7 +227,7 @@ def _other_words(p: "Program", out: str, x: str, y: str) -> None:
     p.plain(f"mov.b64 {out}, {{{p.rng.choice((low, *words))}, {p.rng.choice((high, *words))}}};")
 
 
-def _carried(p: "Program", out: str, x: str, y: str) -> None:
+def _carried(p: Program, out: str, x: str, y: str) -> None:
     """A sum or difference in words, with a carry."""
     op, t = p.rng.choice(("add", "sub")), p.rng.choice("us")
     a, b = p.new("r"), p.new("r")
@@ -244,23 +242,23 @@ def _carried(p: "Program", out: str, x: str, y: str) -> None:
     p.plain(f"mov.b64 {out}, {{{low}, {high}}};")
 
 
-def _shifted(p: "Program", out: str, x: str, _: str) -> None:
+def _shifted(p: Program, out: str, x: str, _: str) -> None:
     amount = p.rng.choice((str(p.rng.randrange(66)), p.var("r")))
     p.plain(f"{p.rng.choice(('shl.b64', 'shr.u64', 'shr.s64'))} {out}, {x}, {amount};")
 
 
-def _product(p: "Program", out: str, x: str, y: str) -> None:
+def _product(p: Program, out: str, x: str, y: str) -> None:
     if p.rng.random() < 0.3:
         p.plain(f"mul.lo.u64 {out}, {x}, {y};")
     else:
         p.plain(f"mad.wide.{p.rng.choice('us')}32 {out}, {p.var('r')}, {p.src('r')}, {x};")
 
 
-def _mixture(p: "Program", out: str, x: str, y: str) -> None:
+def _mixture(p: Program, out: str, x: str, y: str) -> None:
     p.plain(f"{p.rng.choice(('and', 'or', 'xor'))}.b64 {out}, {x}, {y};")
 
 
-_LINKS: Final[tuple[Callable[["Program", str, str, str], None], ...]] = (
+_LINKS: Final[tuple[Callable[[Program, str, str, str], None], ...]] = (
     _sum, _sum, _sum, _guarded_sum, _negation, _choice, _choice, _choice, _least, _other_words, _carried, _shifted, _product, _mixture,
 )  # fmt: skip
 
@@ -268,7 +266,7 @@ _LINKS: Final[tuple[Callable[["Program", str, str, str], None], ...]] = (
 # -- memory
 
 
-def _wide_load(p: "Program") -> None:
+def _wide_load(p: Program) -> None:
     """256 bits from the input."""
     r = p.rng
     address = input_address(p, 32)
@@ -290,7 +288,7 @@ def _wide_load(p: "Program") -> None:
             p.emit(f"{r.choice(('add.rn', 'mul.rz', 'max'))}.f32 {p.var('f')}, {r.choice(kept)}, {p.src('f')};")
 
 
-def _wide_store(p: "Program") -> None:
+def _wide_store(p: Program) -> None:
     """256 bits to the thread's own words."""
     r = p.rng
     if p.in_function:
@@ -305,7 +303,7 @@ def _wide_store(p: "Program") -> None:
 # -- values and branches that all threads share
 
 
-def _uniform_floats(p: "Program") -> None:
+def _uniform_floats(p: Program) -> None:
     """Floats that all threads share."""
     r = p.rng
     if p.in_function:
@@ -328,7 +326,7 @@ def _uniform_floats(p: "Program") -> None:
     p.emit(f"add.rn.f32 {p.var('f')}, {values[-1]}, {p.src('f')};")
 
 
-def _uniform_branch(p: "Program") -> None:
+def _uniform_branch(p: Program) -> None:
     """A branch on 64-bit values that all threads share."""
     if p.in_function or p.depth >= 3:
         _uniform_chain(p)
@@ -356,7 +354,7 @@ def _uniform_branch(p: "Program") -> None:
 # -- whole blocks
 
 
-def _arrivals(p: "Program") -> None:
+def _arrivals(p: Program) -> None:
     """A barrier object on which all threads arrive and wait."""
     r = p.rng
     at, state, first, done = _barrier_object(p, 64)
@@ -375,7 +373,7 @@ def _arrivals(p: "Program") -> None:
     _remove(p, at, first)
 
 
-def _bulk_copy(p: "Program") -> None:
+def _bulk_copy(p: Program) -> None:
     """A copy that one thread starts and all wait for."""
     r = p.rng
     source = input_address(p, 16)
@@ -396,7 +394,7 @@ def _bulk_copy(p: "Program") -> None:
     _remove(p, at, first)
 
 
-def _barrier_object(p: "Program", count: int) -> tuple[str, str, str, str]:
+def _barrier_object(p: Program, count: int) -> tuple[str, str, str, str]:
     """The address of an initialised barrier object, a register for its state, the predicate of the first thread, a predicate."""
     at, state, first, done = p.new("r"), p.new("d"), p.new("p"), p.new("p")
     p.plain(f"mov.u32 {at}, arrivals;")
@@ -406,20 +404,20 @@ def _barrier_object(p: "Program", count: int) -> tuple[str, str, str, str]:
     return at, state, first, done
 
 
-def _wait(p: "Program", question: str, done: str) -> None:
+def _wait(p: Program, question: str, done: str) -> None:
     again = p.label()
     p.plain(f"{again}:")
     p.plain(question)
     p.plain(f"@!{done} bra {again};")
 
 
-def _remove(p: "Program", at: str, first: str) -> None:
+def _remove(p: Program, at: str, first: str) -> None:
     p.plain("bar.sync 0;")
     p.plain(f"@{first} mbarrier.inval.shared::cta.b64 [{at}];")
     p.plain("bar.sync 0;")
 
 
-def _cluster(p: "Program") -> None:
+def _cluster(p: Program) -> None:
     """An exchange through addresses of the cluster, which has one block."""
     r = p.rng
     own, other, far = slot(p, 8), p.new("r"), p.new("r")
@@ -433,7 +431,7 @@ def _cluster(p: "Program") -> None:
     p.plain("bar.sync 0;")
 
 
-def _zeros(p: "Program") -> None:
+def _zeros(p: Program) -> None:
     """st.bulk by one thread."""
     r = p.rng
     buffer, first = p.new("r"), p.new("p")
@@ -447,7 +445,7 @@ def _zeros(p: "Program") -> None:
     p.plain("bar.sync 0;")
 
 
-def _float_reduction(p: "Program") -> None:
+def _float_reduction(p: Program) -> None:
     """redux of f32."""
     r = p.rng
     if not listed(p.target.name, _FLOAT_REDUCTIONS):
@@ -457,7 +455,7 @@ def _float_reduction(p: "Program") -> None:
     p.plain(f"redux.sync.{r.choice(('min', 'max'))}{mods}.f32 {p.var('f')}, {p.var('f')}, 0xffffffff;")
 
 
-def _matrix(p: "Program") -> None:
+def _matrix(p: Program) -> None:
     """Products of narrow floats without NaN."""
     r = p.rng
     if not listed(p.target.name, _NARROW_PRODUCTS):

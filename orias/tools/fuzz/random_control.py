@@ -1,15 +1,11 @@
 """Random branches, loops, switches and calls."""
 
-from typing import TYPE_CHECKING
-
 from orias.tools.fuzz import warps
 from orias.tools.fuzz.interesting import TYPES
-
-if TYPE_CHECKING:
-    from orias.tools.fuzz.generate import Program
+from orias.tools.fuzz.random_program import Program
 
 
-def compound(p: "Program") -> None:
+def compound(p: Program) -> None:
     """Emits a statement that contains statements."""
     p.depth += 1
     was = p.uniform
@@ -18,13 +14,13 @@ def compound(p: "Program") -> None:
     p.depth -= 1
 
 
-def condition(p: "Program") -> None:
+def condition(p: Program) -> None:
     """Emits an if, with or without else."""
     p.uniform = False
     _condition(p, p.var("p"))
 
 
-def _condition(p: "Program", flag: str) -> None:
+def _condition(p: Program, flag: str) -> None:
     r = p.rng
     other, end = p.label(), p.label()
     p.plain(f"@{r.choice(('', '!'))}{flag} bra {other};")
@@ -38,7 +34,7 @@ def _condition(p: "Program", flag: str) -> None:
         p.plain(f"{other}:")
 
 
-def uniform(p: "Program") -> None:
+def uniform(p: Program) -> None:
     """Emits a change of a uniform variable, or a uniform branch or loop."""
     r = p.rng
     if r.random() < 0.5 or p.depth >= 3:
@@ -74,7 +70,7 @@ def uniform(p: "Program") -> None:
     p.depth -= 1
 
 
-def loop(p: "Program") -> None:
+def loop(p: Program) -> None:
     """Emits a loop with a constant or data-dependent count; sometimes with break or continue, or tested at the top."""
     r = p.rng
     counter, flag = p.new("r"), p.new("p")
@@ -108,7 +104,7 @@ def loop(p: "Program") -> None:
     p.plain(f"{end}:")
 
 
-def counted(p: "Program") -> None:
+def counted(p: Program) -> None:
     """Emits a loop with a counter of 32 or 64 bits from a start to a bound, up or down, tested at the top or at the bottom."""
     r = p.rng
     bits = r.choice((32, 32, 64))
@@ -169,7 +165,7 @@ def counted(p: "Program") -> None:
     p.plain(f"{end}:")
 
 
-def search(p: "Program") -> None:
+def search(p: Program) -> None:
     """Emits two nested loops; the inner one can leave both."""
     r = p.rng
     p.uniform = False
@@ -195,7 +191,7 @@ def search(p: "Program") -> None:
     p.plain(f"{end}:")
 
 
-def switch(p: "Program") -> None:
+def switch(p: Program) -> None:
     """Emits a brx.idx."""
     r = p.rng
     p.uniform = False
@@ -216,7 +212,7 @@ def switch(p: "Program") -> None:
     p.plain(f"{end}:")
 
 
-def divergent_warp(p: "Program") -> None:
+def divergent_warp(p: Program) -> None:
     """Emits a warp operation in a branch, for the threads that take it."""
     if p.in_function or not p.uniform:
         condition(p)
@@ -230,7 +226,7 @@ def divergent_warp(p: "Program") -> None:
     p.plain(f"{skip}:")
 
 
-def call(p: "Program") -> None:
+def call(p: Program) -> None:
     """Emits a call of one of the module's functions, by name or by address, guarded or not."""
     r = p.rng
     name, params, result = r.choice(p.functions)

@@ -1,27 +1,25 @@
 """Random floating-point statements, all with explicit rounding and none approximate."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.target import features
 from orias.tools.fuzz import halves
 from orias.tools.fuzz.interesting import FLOAT_ORDER
-
-if TYPE_CHECKING:
-    from orias.tools.fuzz.generate import Program
+from orias.tools.fuzz.random_program import Program
 
 _ROUND: Final = ("rn", "rn", "rn", "rz", "rm", "rp")
 
 
-def statement(p: "Program") -> None:
+def statement(p: Program) -> None:
     """Emits one random floating-point statement."""
     p.rng.choice(_CHOICES)(p)
 
 
-def _kind(p: "Program") -> tuple[str, str]:
+def _kind(p: Program) -> tuple[str, str]:
     return p.rng.choice((("f", "f32"), ("f", "f32"), ("g", "f64")))
 
 
-def _arith(p: "Program") -> None:
+def _arith(p: Program) -> None:
     f, t = _kind(p)
     op = p.rng.choice(("add", "sub", "mul", "fma"))
     mods = ""
@@ -31,7 +29,7 @@ def _arith(p: "Program") -> None:
     p.emit(f"{op}.{p.rng.choice(_ROUND)}{mods}.{t} {p.var(f)}, {', '.join(sources)};")
 
 
-def _product_sum(p: "Program") -> None:
+def _product_sum(p: Program) -> None:
     """A product and a sum that must not be fused."""
     f, t = _kind(p)
     a = p.new(f)
@@ -41,7 +39,7 @@ def _product_sum(p: "Program") -> None:
     )
 
 
-def _sign(p: "Program") -> None:
+def _sign(p: Program) -> None:
     """Emits negations and absolute values, which fold into their users."""
     f, t = _kind(p)
     a = p.new(f)
@@ -49,7 +47,7 @@ def _sign(p: "Program") -> None:
     p.emit(f"{p.rng.choice(('add.rn', 'mul.rn', 'sub.rn', 'min', 'max'))}.{t} {p.var(f)}, {a}, {p.src(f)};")
 
 
-def _minmax(p: "Program") -> None:
+def _minmax(p: Program) -> None:
     f, t = _kind(p)
     mods = ""
     if t == "f32":
@@ -57,7 +55,7 @@ def _minmax(p: "Program") -> None:
     p.emit(f"{p.rng.choice(('min', 'max'))}{mods}.{t} {p.var(f)}, {p.src(f)}, {p.src(f)};")
 
 
-def _compare(p: "Program") -> None:
+def _compare(p: Program) -> None:
     f, t = _kind(p)
     cmp = p.rng.choice(FLOAT_ORDER)
     ftz = p.rng.choice(("", "", ".ftz")) if t == "f32" else ""
@@ -70,7 +68,7 @@ def _compare(p: "Program") -> None:
         p.emit(f"setp.{cmp}{ftz}.{t} {p.var('p')}, {p.var(f)}, {p.src(f, 0.4)};")
 
 
-def _divide(p: "Program") -> None:
+def _divide(p: Program) -> None:
     f, t = _kind(p)
     ftz = p.rng.choice(("", "", ".ftz")) if t == "f32" else ""
     op = p.rng.choice(("div", "rcp", "sqrt"))
@@ -79,7 +77,7 @@ def _divide(p: "Program") -> None:
     p.emit(f"{op}.{rnd}{ftz}.{t} {p.var(f)}, {p.src(f)}{second};")
 
 
-def _from_int(p: "Program") -> None:
+def _from_int(p: Program) -> None:
     f, t = _kind(p)
     s, file = p.rng.choice(
         (("u32", "r"), ("s32", "r"), ("u64", "d"), ("s64", "d"), ("u16", "h"), ("s16", "h"), ("s8", "r"), ("u8", "r"))
@@ -87,7 +85,7 @@ def _from_int(p: "Program") -> None:
     p.emit(f"cvt.{p.rng.choice(_ROUND)}.{t}.{s} {p.var(f)}, {p.var(file)};")
 
 
-def _to_int(p: "Program") -> None:
+def _to_int(p: Program) -> None:
     f, t = _kind(p)
     d, file = p.rng.choice(
         (("u32", "r"), ("s32", "r"), ("u64", "d"), ("s64", "d"), ("u16", "h"), ("s16", "h"), ("s8", "r"), ("u8", "r"))
@@ -99,7 +97,7 @@ def _to_int(p: "Program") -> None:
     p.emit(f"cvt.{p.rng.choice(('rni', 'rzi', 'rmi', 'rpi'))}{ftz}{sat}.{d}.{t} {p.var(file)}, {source};")
 
 
-def _between(p: "Program") -> None:
+def _between(p: Program) -> None:
     r = p.rng
     kind = r.randrange(7)
     sat = r.choice(("", "", "", ".sat"))
@@ -119,7 +117,7 @@ def _between(p: "Program") -> None:
         p.emit(f"cvt.{r.choice(('rni', 'rzi', 'rmi', 'rpi'))}.f64.f64 {p.var('g')}, {p.var('g')};")
 
 
-def _testp(p: "Program") -> None:
+def _testp(p: Program) -> None:
     f, t = _kind(p)
     what = p.rng.choice(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
     if p.rng.random() < 0.5:

@@ -1,12 +1,10 @@
 """Random loads, stores and atomics of all state spaces."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.target import features
 from orias.tools.fuzz.interesting import PARAMS, SLOTS, THREADS, TYPES
-
-if TYPE_CHECKING:
-    from orias.tools.fuzz.generate import Program
+from orias.tools.fuzz.random_program import Program
 
 _SHAPES: Final = (
     "u8 r", "s8 r", "u16 h", "s16 r", "u32 r", "b64 d", "f32 f", "f64 g", "v2.u32 r", "v4.u32 r", "v2.f32 f", "s8 d", "v2.b64 d", "v2.u16 h",
@@ -20,12 +18,12 @@ _ATOMICS: Final = (
 )  # fmt: skip
 
 
-def statement(p: "Program") -> None:
+def statement(p: Program) -> None:
     """Emits an access of a thread to memory that no other thread writes."""
     p.rng.choice((_load, _load, _load, _own, _local, _local, _generic, _constant, _constant, _parameter, _parameter))(p)
 
 
-def together(p: "Program") -> None:
+def together(p: Program) -> None:
     """Emits an exchange between the threads of a block; all execute it."""
     p.rng.choice((_exchange, _exchange, _reduce, _reduce_global, _matrices, _copy))(p)
 
@@ -35,13 +33,13 @@ def vector(names: list[str]) -> str:
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
 
-def _targets(p: "Program", shape: str) -> tuple[str, str]:
+def _targets(p: Program, shape: str) -> tuple[str, str]:
     """Type and destination of a load."""
     t, file = shape.split()
     return t, vector(p.names(file, int(t[1]) if t[0] == "v" else 1))
 
 
-def input_address(p: "Program", alignment: int = 16) -> str:
+def input_address(p: Program, alignment: int = 16) -> str:
     """A register with a data-dependent address in the input."""
     at, address = p.new("r"), p.new("d")
     p.plain(f"and.b32 {at}, {p.var('r')}, {1023 * 8 & -alignment};")
@@ -53,7 +51,7 @@ def input_address(p: "Program", alignment: int = 16) -> str:
     return address
 
 
-def _load(p: "Program") -> None:
+def _load(p: Program) -> None:
     r = p.rng
     address = input_address(p)
     t, dst = _targets(p, r.choice(_SHAPES))
@@ -61,7 +59,7 @@ def _load(p: "Program") -> None:
     p.emit(f"ld.global{nc}.{t} {dst}, [{address}+{r.choice((0, 0, 16, 32))}];")
 
 
-def _own(p: "Program") -> None:
+def _own(p: Program) -> None:
     """Accesses the thread's own words, which follow its results."""
     r = p.rng
     if p.in_function:
@@ -85,7 +83,7 @@ def _own(p: "Program") -> None:
             p.emit(f"st.global.{t} [%scratch+{r.choice((0, 8, 16))}], {source};")
 
 
-def _local(p: "Program") -> None:
+def _local(p: Program) -> None:
     """A store to and a load from an array of the thread."""
     r = p.rng
     if p.in_function:
@@ -104,7 +102,7 @@ def _local(p: "Program") -> None:
         p.emit(f"ld.local.b32 {p.var('r')}, [stack+{r.randrange(16) * 4}];")
 
 
-def _generic(p: "Program") -> None:
+def _generic(p: Program) -> None:
     """An access through a generic address."""
     r = p.rng
     if p.in_function:
@@ -125,7 +123,7 @@ def _generic(p: "Program") -> None:
     p.emit(f"ld.{t} {dst}, [{address}];")
 
 
-def _constant(p: "Program") -> None:
+def _constant(p: Program) -> None:
     """The module's tables."""
     r = p.rng
     t, dst = _targets(
@@ -142,7 +140,7 @@ def _constant(p: "Program") -> None:
     p.emit(f"ld.{space}.{t} {dst}, [{address}];")
 
 
-def _parameter(p: "Program") -> None:
+def _parameter(p: Program) -> None:
     """The kernel's parameters."""
     r = p.rng
     if p.in_function:
@@ -167,7 +165,7 @@ def _parameter(p: "Program") -> None:
 # -- whole blocks
 
 
-def slot(p: "Program", step: int, index: str = "%lane") -> str:
+def slot(p: Program, step: int, index: str = "%lane") -> str:
     """A register with the address of an element of the shared buffer."""
     address = p.new("r")
     p.plain(f"mov.u32 {address}, buffer;")
@@ -175,7 +173,7 @@ def slot(p: "Program", step: int, index: str = "%lane") -> str:
     return address
 
 
-def _exchange(p: "Program") -> None:
+def _exchange(p: Program) -> None:
     t, file, step = p.rng.choice(
         (("b32", "r", 4), ("b64", "d", 8), ("f32", "f", 4), ("u16", "h", 2), ("u8", "r", 1), ("v2.b32", "r", 8))
     )
@@ -190,7 +188,7 @@ def _exchange(p: "Program") -> None:
     p.plain("bar.sync 0;")
 
 
-def _reduce_global(p: "Program") -> None:
+def _reduce_global(p: Program) -> None:
     """Atomics of all threads of a block on one word of global memory, which is the scratch memory of one of them."""
     r = p.rng
     t, file, op = r.choice((
@@ -210,7 +208,7 @@ def _reduce_global(p: "Program") -> None:
     p.plain("bar.sync 0;")
 
 
-def _reduce(p: "Program") -> None:
+def _reduce(p: Program) -> None:
     """Atomics of all threads on a few words; their order does not matter."""
     r = p.rng
     t, file, op = r.choice((
@@ -231,7 +229,7 @@ def _reduce(p: "Program") -> None:
     p.plain("bar.sync 0;")
 
 
-def _matrices(p: "Program") -> None:
+def _matrices(p: Program) -> None:
     """ldmatrix: rows of 16 bytes, one per thread."""
     r = p.rng
     own = slot(p, 8)
@@ -247,7 +245,7 @@ def _matrices(p: "Program") -> None:
     p.plain("bar.sync 0;")
 
 
-def _copy(p: "Program") -> None:
+def _copy(p: Program) -> None:
     """cp.async in two groups."""
     r = p.rng
     if not p.has(features.ASYNC_COPIES):

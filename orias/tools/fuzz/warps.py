@@ -1,16 +1,14 @@
 """Random warp operations and matrix products."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.tools.fuzz.generate import Program
+from orias.tools.fuzz.random_program import Program
 
 ALL: Final = "0xffffffff"
 
 
-def together(p: "Program") -> None:
+def together(p: Program) -> None:
     """Emits an operation of whole warps."""
     r = p.rng
     kind = r.randrange(8)
@@ -27,7 +25,7 @@ def together(p: "Program") -> None:
         members(p, ALL)
 
 
-def _shuffle(p: "Program") -> None:
+def _shuffle(p: Program) -> None:
     r = p.rng
     mode = r.choice(("idx", "up", "down", "bfly"))
     clamp = 0 if mode == "up" else r.choice((31, 0x181F, 0x101F))
@@ -38,7 +36,7 @@ def _shuffle(p: "Program") -> None:
     p.plain(f"shfl.sync.{mode}.b32 {p.var('r')}{second}, {p.src('r')}, {lane}, {clamp}, {ALL};")
 
 
-def members(p: "Program", mask: str) -> None:
+def members(p: Program, mask: str) -> None:
     """Emits an operation of the members of a mask, which all execute it."""
     r = p.rng
     kind = r.randrange(5)
@@ -79,7 +77,7 @@ _PRODUCTS: Final = (
 """(whether it is one of the larger products, shape and layout, types of d, a, b and c, registers of c and d, of a, of b)."""
 
 
-def matrix(p: "Program") -> None:
+def matrix(p: Program) -> None:
     """Emits an mma.sync."""
     r = p.rng
     _, shape, types, counts = r.choice([x for x in _PRODUCTS if not x[0] or p.has(features.LARGER_PRODUCTS)])

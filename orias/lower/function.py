@@ -1,30 +1,37 @@
 """Lowers one PTX function to one Ori function: entry, statements, exits."""
 
-from typing import TYPE_CHECKING
-
 from orias.diag import Unsupported
 from orias.isa.operand import INV, K_NONE, NOT_PT, PT, Opnd, imm, r
-from orias.lower.frame import params, stack
+from orias.lower.control import stack
+from orias.lower.control.argument_places import (
+    first_argument,
+    is_variadic,
+    outgoing_bytes,
+    places,
+    returns_in_memory,
+)
+from orias.lower.control.code_labels import label_block, note_branch
+from orias.lower.control.function_end import emit_return
+from orias.lower.families import lookup
+from orias.lower.frame import params
 from orias.lower.frame.addresses import open_shared_window
-from orias.lower.frame.context import Ctx, FuncState, type_words
-from orias.lower.frame.data_layout import align_up, var_align
+from orias.lower.frame.context import Ctx
+from orias.lower.frame.data_layout import align_up
+from orias.lower.frame.function_state import FuncState
 from orias.lower.frame.function_summary import branch_targets
-from orias.lower.frame.registers import expand_vectors, read_words, whole, write_words
-from orias.lower.frame.registry import lookup
+from orias.lower.frame.module_state import ModuleState
+from orias.lower.frame.registers import expand_vectors, whole, write_words
 from orias.lower.memory import cluster_copies
 from orias.lower.memory.access_checks import put_checks
 from orias.lower.memory.view_fences import put_view_fences
 from orias.lower.texture import gradients
-from orias.ori.ir import OP_COPY, OP_EXIT, OP_NOP, OP_PACK, OP_PHI, Block, Func
+from orias.ori.ir import OP_COPY, OP_NOP, OP_PACK, OP_PHI, Block, Func
 from orias.ori.renumber import renumber
 from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
 from orias.target import abi, features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.module import ModuleLower
 
-
-def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> Func:
+def lower_function(module: ModuleState, f: Function, name: str, kind: str) -> Func:
     """Lower `f` as ``entry``, ``func`` or ``helper`` under the symbol `name`; the result is in SSA."""
     assert f.body is not None
     for directive in ("abi_preserve", "abi_preserve_control"):
@@ -91,58 +98,6 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     return fn
 
 
-def callee_of(i: Instr) -> Function:
-    """The signature that a call uses: the callee's, or the prototype of an indirect call."""
-    o = i.ops[0]
-    if o.func is not None:
-        return o.func
-    if i.proto is not None:
-        if i.proto.proto is not None:
-            return i.proto.proto
-        if i.proto.functions:
-            return i.proto.functions[0]
-    raise Unsupported("An indirect call without prototype is not supported", i.line)
-
-
-def places(vars_: list[Var], first: int = abi.ARG_FIRST) -> tuple[list[abi.Place], int]:
-    """ABI places of parameters, and the stack bytes that they need."""
-    return abi.arguments([(_bytes(v), max(var_align(v), 1)) for v in vars_], first)
-
-
-def _bytes(v: Var) -> int:
-    """Size in bytes as a parameter: each element of a register vector takes at least a word; 0 for an array of unknown size."""
-    if is_variadic(v):
-        return 0
-    if v.space == "reg":
-        return 4 * type_words(v.type) * v.vec if v.vec > 1 else max(v.size, 1)
-    return max(v.size, 1)
-
-
-def is_variadic(v: Var) -> bool:
-    """Whether a parameter is an array of unknown size: what a caller gives beyond the other parameters."""
-    return v.dims[:1] == (0,)
-
-
-def returns_in_memory(f: Function) -> bool:
-    """True if the result is too large for registers."""
-    return sum(v.size for v in f.rets) > abi.RETURN_MAX
-
-
-def first_argument(f: Function) -> int:
-    """Register number of the first argument: 4, or 5 where R4 has the address of the result."""
-    return abi.ARG_FIRST + 1 if returns_in_memory(f) else abi.ARG_FIRST
-
-
-def outgoing_bytes(i: Instr) -> int:
-    """Stack bytes that the arguments of a call need."""
-    f = callee_of(i)
-    where, total = places(f.params, first_argument(f))
-    if i.args and len(i.args) == len(f.params) and is_variadic(f.params[-1]):
-        last = i.args[-1].var
-        return align_up(where[-1].stack + (last.size if last is not None else 0), 8)
-    return total
-
-
 def _is_guarded(f: Function, limit: int, alloca: bool) -> bool:
     """Whether a function gets a guard: with alloca, or if its local variables have `limit` bytes; never if `limit` is negative."""
     return limit >= 0 and (alloca or sum(v.size for v in f.variables if v.space == "local") >= limit)
@@ -195,48 +150,6 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
     for v in f.rets:
         if v.space != "reg":
             params.prepare(ctx, v, v in in_memory)
-
-
-def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
-    """Copy results to their ABI places and end the block with RET (EXIT in a kernel)."""
-    if kind == "entry":
-        ctx.b.emit_op(OP_EXIT, [], [])
-        return
-    values: list[tuple[int, Opnd]] = []
-    in_memory = returns_in_memory(f)
-    where, _ = places(f.rets) if not in_memory else ([], 0)
-    if in_memory:
-        base = ctx.get(ctx.state.result_key)
-        at = 0
-        for v in f.rets:
-            at = align_up(at, var_align(v))
-            # The memory that the caller provides has the alignment of the type.
-            there = params.Memory(base, at, 0 if var_align(v) >= 8 else -1)
-            slot = params.in_frame(ctx, v)
-            if slot is not None:
-                params.copy_memory(ctx, slot, there, params.word_count(v))
-            else:
-                params.write_memory(ctx, there, params.get_words(ctx, v))
-            at += v.size
-    for v, p in zip(f.rets, where, strict=not in_memory):
-        if v.space == "reg":
-            words = [w for o in whole(v) for w in read_words(ctx, o, v.type)]
-        else:
-            words = params.get_words(ctx, v)
-        values.extend((p.reg + k, w) for k, w in enumerate(words))
-    ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
-    back = ctx.get(ctx.state.return_key)
-    values.append((ra, ctx.lo(back)))
-    values.append((ra + 1, ctx.hi(back)))
-    if ctx.state.frame_base != K_NONE:
-        stack.restore(ctx)
-    for n, w in values:
-        ctx.b.emit_op(OP_COPY, [r(n)], [w])
-    order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]
-    # The linker moves the code of an object that has a Mercury form, and knows return addresses as relocations only.
-    moved = ctx.options.relocatable and ctx.target.has(features.MERCURY_LAYOUT)
-    absolute = (ctx.options.own_sections and kind == "func") or (moved and kind == "helper")
-    ctx.b.emit("RET.ABS.NODEC" if absolute else "RET.REL.NODEC", [], order)
 
 
 _FENCES = ("fence", "membar")
@@ -324,24 +237,6 @@ def _forget(ctx: Ctx, i: Instr) -> None:
         if o.kind == O_LABEL and o.label is not None:
             for target in branch_targets(o.label):
                 note_branch(ctx, target)
-
-
-def label_block(ctx: Ctx, label: Label) -> Block:
-    """The block of a label; the first use creates it."""
-    b = ctx.state.blocks[label.index]
-    if b is None:
-        b = ctx.new_block()
-        ctx.state.blocks[label.index] = b
-    return b
-
-
-def note_branch(ctx: Ctx, label: Label) -> None:
-    """Record that one branch to a label is lowered (or skipped); after the last one the block, if placed, is sealed."""
-    state = ctx.state
-    state.refs[label.index] -= 1
-    b = state.blocks[label.index]
-    if state.refs[label.index] == 0 and label.index in state.placed and b is not None:
-        ctx.seal(b)
 
 
 def _place_label(ctx: Ctx, label: Label) -> None:

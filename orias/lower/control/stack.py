@@ -8,7 +8,7 @@ frame from that register, and R1 gets the value back before RET.  Forms: ``docs/
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import NEG, NOT_PT, RZ, Opnd, imm, imm_value, is_imm, r
-from orias.lower.frame.context import type_words
+from orias.lower.frame.data_layout import type_words
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
 

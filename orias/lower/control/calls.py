@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, Opnd, const, r
+from orias.lower.control.argument_places import callee_of, first_argument, is_variadic, places, returns_in_memory
 from orias.lower.frame import params
 from orias.lower.frame.data_layout import align_up, prototype, var_align
-from orias.lower.frame.function import callee_of, first_argument, is_variadic, places, returns_in_memory
 from orias.lower.frame.registers import read_words, write_words
 from orias.lower.frame.registry import lowers
 from orias.ori.ir import OP_COPY, CallInfo

@@ -1,12 +1,29 @@
-"""The list of all files with handlers; importing a file registers its handlers.
+"""The list of all files with handlers, and the look-up among them; importing a file registers its handlers.
 
-Most programs need the common files only.  :func:`load_all` imports the others at the first instruction without a
+Most programs need the common files only.  :func:`lookup` imports the others at the first instruction name without a
 handler.  All handlers of one instruction name are in the same group, common or other.
 """
+
+from orias.diag import Unsupported
+from orias.lower.frame.registry import Handler, handler, is_registered
+from orias.ptx.ast import Instr
+
+
+def lookup(i: Instr) -> Handler:
+    """The handler of an instruction; raises Unsupported with its line if there is none."""
+    if not is_registered(i.sig.name):
+        load_all()
+    found = handler(i)
+    if found is None:
+        raise Unsupported(f"Instruction '{i.sig.text}' is not supported yet", i.line)
+    return found
 
 
 def load_common() -> None:
     """Import the families of ordinary programs."""
+    import orias.lower.control.calls
+    import orias.lower.control.control_flow
+    import orias.lower.control.stack
     import orias.lower.float.approx
     import orias.lower.float.compare_float
     import orias.lower.float.convert
@@ -14,14 +31,13 @@ def load_common() -> None:
     import orias.lower.float.float32
     import orias.lower.float.float64
     import orias.lower.float.half
-    import orias.lower.frame.calls
-    import orias.lower.frame.control_flow
-    import orias.lower.frame.stack
     import orias.lower.integer.add_multiply
     import orias.lower.integer.bits
     import orias.lower.integer.compare
     import orias.lower.integer.divide_int
     import orias.lower.memory.barriers
+    import orias.lower.memory.cache_hints
+    import orias.lower.memory.fences
     import orias.lower.memory.loads_stores
     import orias.lower.memory.move
     import orias.lower.memory.warp  # noqa: F401

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Final
 
 from orias.diag import Unsupported
 from orias.isa.operand import PT, RZ, Opnd, const, imm
-from orias.lower.frame.function import emit_return, label_block, note_branch
+from orias.lower.control.code_labels import label_block, note_branch
+from orias.lower.control.function_end import emit_return
 from orias.lower.frame.function_summary import branch_targets
 from orias.lower.frame.registry import lowers
 from orias.ori.ir import Block, JumpTable, bank_symbol

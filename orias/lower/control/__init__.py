@@ -1,0 +1,1 @@
+"""Handlers of control flow: branches, calls, the ends of functions, the stack."""
