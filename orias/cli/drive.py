@@ -6,10 +6,10 @@ import sys
 import time
 
 from orias.cli.compile_limits import LimitError, run_limited, temporary_name
+from orias.cli.compile_settings import Settings
 from orias.cli.diagnostics_text import Messages
 from orias.cli.hidden_settings import unmet
 from orias.cli.parse import Command, UsageError
-from orias.cli.compile_settings import Settings
 from orias.cli.settings import settings
 from orias.collector import ALLOCATIONS
 

@@ -16,7 +16,7 @@ from orias.perf.kernel_steps import KernelCode
 from orias.sim.core.image import DEFAULT_STEPS, Image
 from orias.sim.core.site import Getter, Site
 from orias.sim.core.state import Active, Machine
-from orias.sim.sass.exec_mem import address32, address64
+from orias.sim.sass.memory_places import address32, address64
 from orias.timing.play import visit
 
 Arr = npt.NDArray[Any]

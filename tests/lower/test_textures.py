@@ -19,8 +19,7 @@ from orias.isa.fetch import source_widths
 from orias.isa.op import F_TEXTURE
 from orias.isa.operand import K_R, K_UR, K_WORD, KIND_MASK, PAYLOAD_SHIFT, word_text
 from orias.isa.widths import src_width
-from orias.sim.core import build
-from orias.sim.core import image as sim_image
+from orias.sim.core import build, loaded_cubin
 from orias.sim.core.site import Site
 from tests.lower.texture_forms import BYTES, SAMPLER, forms, module
 from tests.nvtools import tool
@@ -75,7 +74,7 @@ def _stand_in(s: Site) -> Any:
 def textures(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # What was built for other tests is no stand-in, nor may these stay.
     monkeypatch.setattr(build, "_closures", {})
-    monkeypatch.setattr(sim_image, "_known", {})
+    monkeypatch.setattr(loaded_cubin, "_known", {})
     original = build.unknown
     bases = {*FETCHES, *SURFACES}
     monkeypatch.setattr(build, "unknown", lambda op, base: () if base in bases else original(op, base))

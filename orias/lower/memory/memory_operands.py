@@ -1,4 +1,4 @@
-"""Operands of memory instructions: addresses in their spaces, values that are scattered to and gathered from vectors."""
+"""Operands of memory instructions: addresses in their spaces, values from vectors and to vectors."""
 
 from typing import TYPE_CHECKING, Final
 

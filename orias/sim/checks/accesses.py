@@ -10,17 +10,8 @@ from orias.isa.operand import is_pred
 from orias.sim.core.site import Getter, Site
 from orias.sim.core.state import Active, Machine, widen
 from orias.sim.math.ops_int import I64
-from orias.sim.sass.exec_mem import (
-    GENERIC,
-    GLOBAL,
-    SHARED,
-    access_size,
-    address32,
-    address64,
-    data_getters,
-    places,
-    space_of,
-)
+from orias.sim.sass.exec_mem import data_getters
+from orias.sim.sass.memory_places import GENERIC, GLOBAL, SHARED, access_size, address32, address64, places, space_of
 
 Arr = npt.NDArray[Any]
 _LOADS: Final = ("LD", "LDG", "LDS", "LDGMC")

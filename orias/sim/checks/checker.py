@@ -24,7 +24,7 @@ from orias.sim.core.sim_errors import Fault
 from orias.sim.core.site import Getter, Site
 from orias.sim.core.state import Active, Bytes, Machine
 from orias.sim.math.ops_int import I64
-from orias.sim.sass.exec_mem import GLOBAL, SHARED
+from orias.sim.sass.memory_places import GLOBAL, SHARED
 
 Arr = npt.NDArray[Any]
 TOOLS: Final = ("memcheck", "racecheck", "initcheck", "synccheck", "hazards")

@@ -31,7 +31,7 @@ from orias.sim.core.state import Active, Machine, widen
 from orias.sim.core.syscalls import RETURNED, Syscalls
 from orias.sim.matrix import exec_mma
 from orias.sim.sass import exec_f2fp, exec_float, exec_int, exec_packed, exec_special, exec_warp
-from orias.sim.sass.exec_mem import GENERIC, LOCAL
+from orias.sim.sass.memory_places import GENERIC, LOCAL
 from orias.sim.texture import exec_quad
 
 Arr = npt.NDArray[Any]

@@ -4,7 +4,7 @@ import numpy as np
 
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import U64
-from orias.sim.sass.exec_mem import GENERIC, places
+from orias.sim.sass.memory_places import GENERIC, places
 
 
 def bytes_at(m: Machine, one: Active, address: int, size: int) -> bytes:

@@ -28,7 +28,7 @@ from orias.target.profile import Target
 from orias.timing.needs import Facts
 
 if TYPE_CHECKING:
-    from orias.sim.core.image import Image
+    from orias.sim.core.loaded_cubin import LoadedCubin
 
 Arr = npt.NDArray[Any]
 
@@ -149,7 +149,7 @@ class Launch:
     let_go = 0
     """Number of the instruction after the first WARPSYNC that threads left although others did not come."""
 
-    def __init__(self, image: "Image", kernel: KernelCode, params: bytes, shape: Shape, options: Options) -> None:
+    def __init__(self, image: "LoadedCubin", kernel: KernelCode, params: bytes, shape: Shape, options: Options) -> None:
         self.image = image
         self.kernel = kernel
         self.name = kernel.name

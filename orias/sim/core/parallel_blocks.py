@@ -19,19 +19,17 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from orias.isa.op import ANYWHERE, F_ATOMIC, GLOBAL, Op
 from orias.sim.core.banked_memory import PAGE, Arena
+from orias.sim.core.launch import Launch
+from orias.sim.core.loaded_cubin import LoadedCubin
 from orias.sim.core.sim_errors import SimError, StepLimit
 from orias.target.driver import DEVICE_LAUNCHES
-
-if TYPE_CHECKING:
-    from orias.sim.core.image import Image
-    from orias.sim.core.launch import Launch
 
 Arr = npt.NDArray[Any]
 
@@ -77,7 +75,7 @@ def _reason(op: Op) -> str:
     return ""
 
 
-def why_together(image: "Image", kernel: str) -> str:
+def why_together(image: LoadedCubin, kernel: str) -> str:
     """Why the blocks of a kernel must run in one process; empty if they need not."""
     for name in ("malloc", "free"):
         if any(s.name == name and s.section == 0 for s in image.reader.elf.symbols):
@@ -100,7 +98,7 @@ class _Part(Protocol):
 class _Child:
     """A forked process that runs a share: it has the launch and its memory without copies of them."""
 
-    def __init__(self, launch: "Launch", start: int, stop: int) -> None:
+    def __init__(self, launch: Launch, start: int, stop: int) -> None:
         end, other = os.pipe()
         with warnings.catch_warnings():
             # Python warns of other threads, whose locks the child may find taken; all it does is run blocks.
@@ -128,7 +126,7 @@ class _Child:
         return True
 
 
-def _run_and_end(launch: "Launch", start: int, stop: int, unused: int, end: int) -> None:
+def _run_and_end(launch: Launch, start: int, stop: int, unused: int, end: int) -> None:
     """What a forked process does: it ends without what the program has asked to be done at its end."""
     try:
         os.close(unused)
@@ -147,7 +145,7 @@ def _other_threads() -> bool:
     return len(sys._current_frames()) > 1
 
 
-def run_in_processes(launch: "Launch", count: int) -> None:
+def run_in_processes(launch: Launch, count: int) -> None:
     """Runs all blocks in `count` processes, of which this one is the first where the system can fork it."""
     if "fork" not in multiprocessing.get_all_start_methods() or _other_threads():
         with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -156,7 +154,7 @@ def run_in_processes(launch: "Launch", count: int) -> None:
     _fork(launch, _bounds(launch, count))
 
 
-def run_alone_first(launch: "Launch", count: int, seconds: float, together: Callable[[], str]) -> str:
+def run_alone_first(launch: Launch, count: int, seconds: float, together: Callable[[], str]) -> str:
     """Runs blocks in this process, and divides the rest among `count` of them once it will take this one `seconds` or longer.
 
     `together` says why the blocks must run in one process (empty if they need not); returns what it said, if it was asked.
@@ -173,7 +171,7 @@ def run_alone_first(launch: "Launch", count: int, seconds: float, together: Call
     return ""
 
 
-def _fork(launch: "Launch", bounds: list[int], again: bool = False) -> None:
+def _fork(launch: Launch, bounds: list[int], again: bool = False) -> None:
     """Runs shares with these bounds, the first in this process.
 
     `again`: the share of a process that ended without a result (for lack of memory, say) runs here.
@@ -188,7 +186,7 @@ def _fork(launch: "Launch", bounds: list[int], again: bool = False) -> None:
             part.cancel()
 
 
-def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
+def run_apart(launch: Launch, executor: Executor, shares: int) -> None:
     """Runs all blocks in `shares` parts of an executor; what each did is added to the launch as if they had run in turn."""
     bounds = _bounds(launch, shares)
     packed = pickle.dumps(launch, pickle.HIGHEST_PROTOCOL)
@@ -200,7 +198,7 @@ def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
             part.cancel()
 
 
-def _bounds(launch: "Launch", shares: int, start: int = 0) -> list[int]:
+def _bounds(launch: Launch, shares: int, start: int = 0) -> list[int]:
     """The first block of each share, from the block `start` on, and the number of blocks."""
     ranks = launch.shape.cluster[0] * launch.shape.cluster[1] * launch.shape.cluster[2]
     clusters = (launch.block_count - start) // ranks
@@ -208,7 +206,7 @@ def _bounds(launch: "Launch", shares: int, start: int = 0) -> list[int]:
     return [start + clusters * k // shares * ranks for k in range(shares + 1)]
 
 
-def _put_together(launch: "Launch", parts: list[_Part], bounds: list[int], again: bool = False) -> None:
+def _put_together(launch: Launch, parts: list[_Part], bounds: list[int], again: bool = False) -> None:
     """Adds what shares did to the launch, in turn; `bounds`: the first block of each, and the one after the last."""
     image = launch.image
     for part, (start, end) in zip(parts, pairwise(bounds), strict=True):
@@ -238,7 +236,7 @@ def run_share(packed: bytes, start: int, stop: int) -> Share:
     return _share(pickle.loads(packed), start, stop)
 
 
-def _share(launch: "Launch", start: int, stop: int) -> Share:
+def _share(launch: Launch, start: int, stop: int) -> Share:
     """Runs the blocks from `start` up to `stop` in a copy of the launch that is this process's own."""
     image = launch.image
     arena = image.arena

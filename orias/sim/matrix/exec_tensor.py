@@ -13,7 +13,7 @@ from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import U16, U32
 from orias.sim.matrix.exec_mma import gather, words_of
 from orias.sim.matrix.fragments import GROUP, IN_GROUP
-from orias.sim.sass.exec_mem import address32, shared_offsets
+from orias.sim.sass.memory_places import address32, shared_offsets
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]

@@ -30,7 +30,7 @@ from orias.sim.matrix.tensor_memory import (
     shift_down,
 )
 from orias.sim.sass.exec_copy import first_threads, own, peers
-from orias.sim.sass.exec_mem import shared_offsets
+from orias.sim.sass.memory_places import shared_offsets
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]

@@ -42,7 +42,7 @@ from orias.semantics.floats import ROUNDINGS, SCALES
 from orias.sim.core.site import Site
 from orias.sim.core.state import UNIFORM_ROWS
 from orias.sim.sass.exec_flow import branch_target
-from orias.sim.sass.exec_mem import GENERIC, GLOBAL, SCALE, access_size, space_of
+from orias.sim.sass.memory_places import GENERIC, GLOBAL, SCALE, access_size, space_of
 
 CODES: Final = [
     "NONE", "BRA", "NOP", "MOV", "MOV64", "IADD3", "IADDC", "IMAD", "IMADX", "IMADW", "IMADH", "LEA", "LEAC", "LEAH",

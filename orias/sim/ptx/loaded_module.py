@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from orias.ptx.ast import TYPE_BITS, Function, Module, SymInit, Var
 from orias.sim.core.banked_memory import Arena
-from orias.sim.core.image import Globals, Image, constant_bytes
+from orias.sim.core.global_variables import Globals, constant_bytes
 from orias.sim.core.launch import LOCAL_WINDOW, SHARED_WINDOW, Shape
+from orias.sim.core.loaded_cubin import LoadedCubin
 from orias.sim.core.state import Machine
 from orias.sim.core.syscalls import Syscalls
 from orias.sim.ptx.choice import CANONICAL, Choice
@@ -29,7 +30,7 @@ class LoadedModule:
     memories can be compared.
     """
 
-    def __init__(self, module: Module, arch: str, choice: Choice = CANONICAL, like: Image | None = None) -> None:
+    def __init__(self, module: Module, arch: str, choice: Choice = CANONICAL, like: LoadedCubin | None = None) -> None:
         self.module = module
         self.target: Target = TARGETS[arch]
         self.choice = choice
@@ -53,7 +54,7 @@ class LoadedModule:
         self._address: dict[int, int] = {}
         self._shared: dict[str, tuple[dict[int, int], int]] = {}
         self._kernel = ""
-        self._like: Image | None = like
+        self._like: LoadedCubin | None = like
         self._place(like)
 
     # -- data
@@ -64,7 +65,7 @@ class LoadedModule:
             out.extend(v for v in f.variables if v.space in ("global", "const", "shared"))
         return out
 
-    def _place(self, like: Image | None) -> None:
+    def _place(self, like: LoadedCubin | None) -> None:
         if like is not None:
             self.arena.allocate_like(like.arena)
         constants = [v for v in self._all_variables() if v.space == "const" and v.type in TYPE_BITS]

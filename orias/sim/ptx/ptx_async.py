@@ -20,7 +20,7 @@ from orias.sim.ptx.ptx_matrix import elements
 from orias.sim.ptx.ptx_memory import SPACES, address, atomic, load_values, store, store_values
 from orias.sim.ptx.ptx_site import PtxSite, bits_of
 from orias.sim.sass import exec_async, exec_copy
-from orias.sim.sass.exec_mem import shared_offsets
+from orias.sim.sass.memory_places import shared_offsets
 from orias.target import features
 
 Arr = npt.NDArray[Any]

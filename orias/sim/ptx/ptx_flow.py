@@ -19,7 +19,7 @@ from orias.sim.ptx.ptx_memory import load_values, store_values
 from orias.sim.ptx.ptx_site import PtxSite, Step, bits_of
 from orias.sim.ptx.ptx_units import Unit
 from orias.sim.sass.exec_flow import SYSCALL_BASE
-from orias.sim.sass.exec_mem import LOCAL
+from orias.sim.sass.memory_places import LOCAL
 
 Arr = npt.NDArray[Any]
 MAX_DEPTH: Final = 4096

@@ -22,18 +22,9 @@ from orias.sim.math.ops_int import I64, U8, U16, U32, U64
 from orias.sim.ptx.machine import ptx
 from orias.sim.ptx.ptx_integer import Builder, type_of
 from orias.sim.ptx.ptx_site import UNSIGNED, PtxSite, bits_of
-from orias.sim.sass.exec_mem import (
-    GENERIC,
-    GLOBAL,
-    LOCAL,
-    SHARED,
-    atomic_update,
-    compare_and_swap,
-    places,
-    read_modify_write,
-    spaces,
-)
+from orias.sim.sass.exec_mem import atomic_update, compare_and_swap, read_modify_write
 from orias.sim.sass.exec_wide import atomic128
+from orias.sim.sass.memory_places import GENERIC, GLOBAL, LOCAL, SHARED, places, spaces
 
 Arr = npt.NDArray[Any]
 

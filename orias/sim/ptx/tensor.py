@@ -35,7 +35,7 @@ from orias.sim.ptx.ptx_matrix import elements
 from orias.sim.ptx.ptx_memory import address
 from orias.sim.ptx.ptx_site import PtxSite
 from orias.sim.sass.exec_copy import first_threads, own, peers
-from orias.sim.sass.exec_mem import shared_offsets
+from orias.sim.sass.memory_places import shared_offsets
 
 Arr = npt.NDArray[Any]
 

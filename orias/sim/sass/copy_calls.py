@@ -12,7 +12,7 @@ import numpy.typing as npt
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.state import Active, Machine
 from orias.sim.sass.exec_copy import Bulk, Tensor, peers, signed
-from orias.sim.sass.exec_mem import LOCAL, places
+from orias.sim.sass.memory_places import LOCAL, places
 from orias.target import abi
 from orias.target.driver import COPIES
 

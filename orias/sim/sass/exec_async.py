@@ -19,7 +19,7 @@ from orias.sim.core.sim_errors import Deadlock, Fault
 from orias.sim.core.site import Exec, Getter, Site
 from orias.sim.core.state import Active, Bytes, Machine
 from orias.sim.math.ops_int import I64, U32, U64
-from orias.sim.sass.exec_mem import address32, shared_offsets
+from orias.sim.sass.memory_places import address32, shared_offsets
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]

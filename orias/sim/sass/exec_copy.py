@@ -18,7 +18,7 @@ from orias.sim.core.state import Active, Bytes, Machine
 from orias.sim.math.ops_int import I64, U8, U64
 from orias.sim.matrix.tensor_map import SIZE, TensorMap
 from orias.sim.sass.exec_async import Builder, complete, stores_watched
-from orias.sim.sass.exec_mem import address32, shared_offsets
+from orias.sim.sass.memory_places import address32, shared_offsets
 
 Arr = npt.NDArray[Any]
 

@@ -9,7 +9,7 @@ from orias.isa.operand import Opnd, is_zero_reg, payload, reg_plus
 from orias.sim.core.site import Exec, Getter, Site
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import U32
-from orias.sim.sass.exec_mem import places
+from orias.sim.sass.memory_places import places
 
 Arr = npt.NDArray[Any]
 

@@ -15,7 +15,7 @@ from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_half as half
 from orias.sim.math.ops_int import U32
-from orias.sim.sass.exec_mem import LOCAL, places
+from orias.sim.sass.memory_places import LOCAL, places
 from orias.sim.texture.exec_texture import by_object, look_at, signed_field
 from orias.sim.texture.texture_object import Request, Texture
 from orias.target import abi
