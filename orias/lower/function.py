@@ -1,7 +1,7 @@
 """Lowers one PTX function to one Ori function: entry, statements, exits."""
 
 from orias.diag import Unsupported
-from orias.isa.operand import INV, K_NONE, NOT_PT, PT, Opnd, imm, r
+from orias.isa.operand import INV, NOT_PT, PT, Opnd, r
 from orias.lower.control import stack
 from orias.lower.control.argument_places import (
     first_argument,
@@ -128,12 +128,10 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
     ctx.set(ctx.state.return_key, ctx.b.pack(r(ra), r(ra + 1)), 2)
     for v, p, words in zip(f.params, where, incoming, strict=True):
         if p.reg < 0:
-            if ctx.state.frame_base != K_NONE:
-                raise ctx.unsupported("'alloca' in a function with arguments on the stack")
             if is_variadic(v):
                 ctx.state.incoming[v] = p.stack
                 continue
-            given = params.Memory(ctx.b.r("frame.IN", imm(p.stack)), 0, p.stack % 8)
+            given = params.Memory(ctx.incoming(p.stack), 0, p.stack % 8)
             slot = params.in_frame(ctx, v)
             if slot is not None:
                 params.copy_memory(ctx, given, slot, p.words)

@@ -160,9 +160,9 @@ def _epilogues(fn: Func, b: Block, places: list[tuple[int, int, int]], entry_at:
     b.insts = out
 
 
-def _entry_value(fn: Func, target: Opnd, entry_at: int, guard: Opnd, loc: int) -> Inst:
-    """Load the value that R1 had at entry."""
-    return fn.new_inst(LOAD_LOCAL[1], [target], [K_NONE, R1, URZ, imm(entry_at)], guard, loc=loc)
+def _entry_value(fn: Func, target: Opnd, entry_at: int, guard: Opnd, loc: int, base: Opnd = R1) -> Inst:
+    """Load the value that R1 had at entry; `base`: the register with the address of the frame."""
+    return fn.new_inst(LOAD_LOCAL[1], [target], [K_NONE, base, URZ, imm(entry_at)], guard, loc=loc)
 
 
 def _resolve(fn: Func, b: Block, entry_at: int) -> None:
@@ -175,15 +175,17 @@ def _resolve(fn: Func, b: Block, entry_at: int) -> None:
         offset = imm_signed(inst.src[0])
         base = R1
         if inst.op is OP_FRAME_IN:
+            if len(inst.src) > 1:
+                base = inst.src[1]
             if entry_at >= 0:
+                out.append(_entry_value(fn, inst.dst[0], entry_at, inst.guard, inst.loc, base))
                 base = inst.dst[0]
-                out.append(_entry_value(fn, base, entry_at, inst.guard, inst.loc))
             else:
                 offset += fn.frame_size
         if offset or base != R1:
             new = fn.new_inst(ADD, inst.dst, [base, imm(offset), RZ], inst.guard, loc=inst.loc)
         else:
-            new = fn.new_inst(MOVE, inst.dst, [R1], inst.guard, loc=inst.loc)
+            new = fn.new_inst(MOVE, inst.dst, [base], inst.guard, loc=inst.loc)
         new.uid = inst.uid
         out.append(new)
     b.insts = out

@@ -10,6 +10,8 @@ SMALL_PARAMETERS: Final = 0x1100
 MOST_PARAMETERS: Final = 0x7FFC
 LOCAL_MEMORY: Final = 1 << 19
 """Bytes of local memory that a thread can have, on every target (CUDA programming guide, compute capabilities)."""
+STACK: Final = 1
+"""Register of the stack pointer."""
 ARG_FIRST: Final = 4
 ARG_LAST: Final = 15
 RETURN_ADDRESS: Final = 20

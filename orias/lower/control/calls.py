@@ -51,7 +51,7 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
         if place.reg >= 0:
             moves.extend((place.reg + k, w) for k, w in enumerate(words))
             continue
-        params.write_memory(ctx, params.frame_memory(ctx, place.stack), words)
+        params.write_memory(ctx, params.outgoing_memory(ctx, place.stack), words)
     src = [r(n) for n, _ in moves]
     for n, w in moves:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])

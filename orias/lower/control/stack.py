@@ -11,11 +11,12 @@ from orias.isa.operand import NEG, NOT_PT, RZ, Opnd, imm, imm_value, is_imm, r
 from orias.lower.frame.data_layout import type_words
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
+from orias.target import abi
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
-_STACK: Final = r(1)
+_STACK: Final = r(abi.STACK)
 _DEFAULT_ALIGN: Final = 8
 _LEAST_ALIGN: Final = 8
 """Bytes of which the stack pointer stays a multiple whatever a block asks for, as with ptxas: frames of callees rely on it."""
@@ -39,10 +40,7 @@ def _set(ctx: "Ctx", value: Opnd) -> None:
 
 @lowers("alloca", types="int")
 def lower_alloca(ctx: "Ctx", i: Instr) -> None:
-    """``alloca.type d, size {, align}``: lowers R1; the block starts at its new value."""
-    if ctx.state.outgoing:
-        # Stack arguments must be at R1, where the block begins.
-        raise ctx.unsupported("'alloca' in a function that passes arguments on the stack")
+    """``alloca.type d, size {, align}``: lowers R1; the block starts above the arguments for callees, which are at R1."""
     type_ = i.sig.types[0]
     align = i.ops[2].value if len(i.ops) > 2 else _DEFAULT_ALIGN
     ctx.begin_guarded()
@@ -51,10 +49,18 @@ def lower_alloca(ctx: "Ctx", i: Instr) -> None:
         low = imm(-imm_value(size) & 0xFFFFFFFF)
     else:
         low = (ctx.lo(size) if type_words(type_) == 2 else size) | NEG
-    top = ctx.b.r("IADD3", _STACK, low, RZ)
-    top = ctx.b.r("LOP3.LUT", top, imm(-max(align, _LEAST_ALIGN) & 0xFFFFFFFF), RZ, imm(0xC0), NOT_PT)
+    align = max(align, _LEAST_ALIGN)
+    below = ctx.state.outgoing
+    whole = below % align == 0
+    top = ctx.b.r("IADD3", _STACK, low, RZ if whole else imm(below))
+    top = ctx.b.r("LOP3.LUT", top, imm(-align & 0xFFFFFFFF), RZ, imm(0xC0), NOT_PT)
+    block = top
+    if whole and below:
+        block = ctx.b.r("IADD3", top, imm(below), RZ)
+    elif below:
+        top = ctx.b.r("IADD3", block, imm(-below), RZ)
     _set(ctx, top)
-    ctx.write(i.ops[0], _address(ctx, top, type_))
+    ctx.write(i.ops[0], _address(ctx, block, type_))
     ctx.end_guarded()
 
 

@@ -60,7 +60,7 @@ def variable_address(ctx: Emitter, var: Var, addend: int, words: int) -> Opnd:
         low = ctx.frame(ctx.state.frame_offset[var] + addend)
         return ctx.b.pack(low, imm(0)) if words == 2 else low
     if var in ctx.state.incoming:
-        low = ctx.b.r("frame.IN", imm(ctx.state.incoming[var] + addend))
+        low = ctx.incoming(ctx.state.incoming[var] + addend)
         return ctx.b.pack(low, imm(0)) if words == 2 else low
     raise ctx.unsupported(f"The address of '{var.name}'")
 

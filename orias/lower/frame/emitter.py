@@ -36,7 +36,7 @@ from orias.lower.frame.ssa import CC_KEY, SsaBuilder
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, Block, CallInfo, Func
 from orias.ptx.ast import Var
-from orias.target import features
+from orias.target import abi, features
 from orias.target.profile import Target
 
 HELPER_FIRST_ARG: Final = 4
@@ -113,6 +113,17 @@ class Emitter:
         if self.state.frame_base != K_NONE:
             return self.b.r("IADD3", self.state.frame_base, imm(offset), RZ)
         return self.b.r("frame", imm(offset))
+
+    def outgoing(self, offset: int) -> Opnd:
+        """Address of byte `offset` of the arguments for a callee, which are at the stack pointer wherever that is."""
+        if self.state.frame_base != K_NONE:
+            return self.b.r("IADD3", r(abi.STACK), imm(offset), RZ)
+        return self.b.r("frame", imm(offset))
+
+    def incoming(self, offset: int) -> Opnd:
+        """Address of byte `offset` of the function's own arguments on the stack."""
+        base = [self.state.frame_base] if self.state.frame_base != K_NONE else []
+        return self.b.r("frame.IN", imm(offset), *base)
 
     # --- values ---
 

@@ -76,6 +76,11 @@ def frame_memory(ctx: Emitter, offset: int) -> Memory:
     return Memory(ctx.frame(offset), 0, offset % 8 if ctx.state.frame_base == K_NONE else -1)
 
 
+def outgoing_memory(ctx: Emitter, offset: int) -> Memory:
+    """The stack arguments for a callee from a byte offset on."""
+    return Memory(ctx.outgoing(offset), 0, offset % 8)
+
+
 def in_frame(ctx: Emitter, var: Var) -> Memory | None:
     """The memory of a parameter variable whose address is taken; None if its words are SSA variables."""
     offset = ctx.state.frame_offset.get(var)

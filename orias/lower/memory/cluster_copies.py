@@ -91,7 +91,7 @@ def _call(ctx: "Ctx", i: Instr, c: ClusterCopy) -> None:
     moves += [(barrier, c.barrier), (barrier + 1, imm(0))]
     policy = [RZ, RZ] if c.policy == K_NONE else [ctx.lo(c.policy), ctx.hi(c.policy)]
     if tensor:
-        base = ctx.frame(0)
+        base = ctx.outgoing(0)
         for k, v in enumerate(c.offsets):
             ctx.b.emit("STL.U16", [], [K_NONE, base, URZ, imm(2 * k), _register(ctx, v)])
         at = outgoing_bytes(i) - _POLICY

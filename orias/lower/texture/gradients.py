@@ -89,7 +89,7 @@ def lower_syscall(ctx: "Ctx", i: Instr) -> None:
         if place.reg >= 0:
             moves.extend((place.reg + k, w) for k, w in enumerate(words))
         else:
-            params.write_memory(ctx, params.frame_memory(ctx, place.stack), [_word(ctx, w) for w in words])
+            params.write_memory(ctx, params.outgoing_memory(ctx, place.stack), [_word(ctx, w) for w in words])
     name = syscall_name(i)
     address = ctx.driver_function(name)
     for n, w in moves:
