@@ -6,6 +6,7 @@ from orias.lower.control import stack
 from orias.lower.control.argument_places import (
     first_argument,
     is_variadic,
+    outgoing_align,
     outgoing_bytes,
     places,
     returns_in_memory,
@@ -52,6 +53,7 @@ def lower_function(module: ModuleState, f: Function, name: str, kind: str) -> Fu
     params.refuse_huge(*[v for v in f.variables if v.space == "param"])
     state.refs = list(facts.branches)
     state.outgoing = max((outgoing_bytes(i) for i in facts.calls), default=0)
+    state.outgoing_align = max([state.outgoing_align, *map(outgoing_align, facts.calls)])
     if module.target.has(features.DRIVER_GRADIENTS):
         called = [i for i in facts.gradients if not gradients.plain(i)]
         state.outgoing = max([state.outgoing, *(gradients.outgoing_bytes(i) for i in called)])
@@ -104,6 +106,8 @@ def _is_guarded(f: Function, limit: int, alloca: bool) -> bool:
 
 
 def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str) -> None:
+    state.outgoing = align_up(state.outgoing, state.outgoing_align)
+    state.frame_align = max(state.frame_align, state.outgoing_align)
     state.frame_top = state.outgoing
     for v in f.variables:
         if v.space == "local" or (v.space == "param" and v in in_memory):

@@ -9,6 +9,9 @@ from orias import sim
 from tests.cubin.link_cases import CASES
 from tests.cubin.linking import compiled, link
 from tests.rotation import LATER, rotating
+from tools.links.__main__ import ARCHES as RANDOM_ARCHES
+from tools.links.__main__ import LEVELS, judged
+from tools.links.programs import program
 
 HEAD = ".version 9.0\n.target {}\n.address_size 64\n"
 THREADS = 16
@@ -53,3 +56,17 @@ def test_many(tmp_path: Path) -> None:
         folder.mkdir()
         found += differing(name, arch, folder)
     assert found == []
+
+
+@pytest.mark.sweep
+def test_random_programs(tmp_path: Path) -> None:
+    """Ten random programs of two or three modules: some 40 mixed links."""
+    different, right = [], 0
+    for seed in rotating(range(1 << 20), 10, "random links"):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        arch, level = RANDOM_ARCHES[seed % len(RANDOM_ARCHES)], LEVELS[seed % len(LEVELS)]
+        counts, found = judged(program(seed), arch, level, folder)
+        right += counts["right"]
+        different += [f"{seed} {arch} {level}: {line}" for line in found]
+    assert (different, right > 20) == ([], True)

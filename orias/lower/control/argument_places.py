@@ -48,6 +48,16 @@ def first_argument(f: Function) -> int:
     return abi.ARG_FIRST + 1 if returns_in_memory(f) else abi.ARG_FIRST
 
 
+def outgoing_align(i: Instr) -> int:
+    """Alignment that the arguments of a call on the stack, and a result in memory, need: callees rely on it, as ptxas's do."""
+    f = callee_of(i)
+    where, _ = places(f.params, first_argument(f))
+    found = [var_align(v) for v, p in zip(f.params, where, strict=True) if p.reg < 0]
+    if returns_in_memory(f):
+        found += [var_align(v) for v in f.rets]
+    return max(found, default=1)
+
+
 def outgoing_bytes(i: Instr) -> int:
     """Stack bytes that the arguments of a call need."""
     f = callee_of(i)

@@ -43,7 +43,7 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
     moves: list[tuple[int, Opnd]] = []
     area = -1
     if in_memory:
-        area = ctx.state.frame_room(sum(v.size for v in signature.rets), 16)
+        area = ctx.state.frame_room(sum(v.size for v in signature.rets), max(16, ctx.state.outgoing_align))
         moves.append((abi.ARG_FIRST, ctx.frame(area)))
     for formal, place, words in zip(formals, where, values, strict=True):
         if len(words) != place.words and not is_variadic(formal):

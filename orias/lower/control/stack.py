@@ -49,7 +49,7 @@ def lower_alloca(ctx: "Ctx", i: Instr) -> None:
         low = imm(-imm_value(size) & 0xFFFFFFFF)
     else:
         low = (ctx.lo(size) if type_words(type_) == 2 else size) | NEG
-    align = max(align, _LEAST_ALIGN)
+    align = max(align, _LEAST_ALIGN, ctx.state.outgoing_align)
     below = ctx.state.outgoing
     whole = below % align == 0
     top = ctx.b.r("IADD3", _STACK, low, RZ if whole else imm(below))

@@ -13,7 +13,7 @@ class FuncState:
     """Labels, frame layout and words of parameters of one function."""
 
     __slots__ = (
-        "assigned", "blocks", "dead", "first_new", "frame_align", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "leaves_variables", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
+        "assigned", "blocks", "dead", "first_new", "frame_align", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "leaves_variables", "outgoing", "outgoing_align", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -45,6 +45,8 @@ class FuncState:
         """Largest alignment of the variables in the frame."""
         self.outgoing: int = 0
         """Bytes of outgoing stack arguments, at the bottom of the frame."""
+        self.outgoing_align: int = 8
+        """Their alignment, and that of results in memory."""
         self.param_words: dict[Var, dict[int, int]] = {}
         """Temporaries that hold the words of a parameter variable (see :mod:`orias.lower.frame.params`)."""
         self.param_values: dict[int, int] = {}
