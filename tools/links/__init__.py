@@ -1,0 +1,1 @@
+"""Links of objects of both compilers, made by chance."""
