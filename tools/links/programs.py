@@ -204,12 +204,9 @@ class _Body:
             self.put(f"call{kind} {result}{target}{behind}, P{mark};")
         else:
             self.put(f"call{kind} {result}{f.name}{behind};")
-        before = len(self.values)
         if f.result:
             self.load(f.result, "y")
         self.put("}")
-        # Registers are the function's, so what the block computed stays known.
-        self.values = self.values[:before] + self.values[before:]
 
     # -- statements ------------------------------------------------------------------------------------------------
 
@@ -589,8 +586,6 @@ def _data(world: _World) -> None:
         picked = [r.choice(shared) for _ in range(2)]
         for v in picked:
             world.use(module, v)
-            if v.linkage == ".common":
-                world.wanted[module].add("")
         text = ", ".join(f"generic({v.name})" for v in picked)
         world.addresses.append(("where", module, 2))
         world.wanted[module].add(f"\0.visible .global .align 8 .u64 where[2] = {{{text}}};")
