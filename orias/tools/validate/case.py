@@ -57,9 +57,9 @@ class Region:
                 rng.integers(0, 2, 2 * words, dtype=np.uint16) << np.uint16(15)
             )
             if self.profile == "extreme":
-                roll = rng.integers(0, 4 * len(_EXTREMES), 2 * words)
-                chosen = roll < len(_EXTREMES)
-                halves[chosen] = _EXTREMES[roll[chosen]]
+                pick = rng.integers(0, 4 * len(_EXTREMES), 2 * words)
+                chosen = pick < len(_EXTREMES)
+                halves[chosen] = _EXTREMES[pick[chosen]]
             v = halves.view(np.uint32)
         elif self.profile == "mixed":
             bits = rng.integers(0, 1 << 32, words, dtype=np.uint32)
