@@ -20,6 +20,8 @@ from orias.timing.needs import Facts
 
 INVALIDATES: Final[Op] = operation("CCTL.IVALL")
 """What an acquire at GPU or system scope ends with."""
+_CLUSTER_WAIT: Final[Op] = operation("UCGABAR_WAIT")
+"""A barrier of the cluster: an acquire after it is its own, for which no value has to arrive."""
 HORIZON: Final = 64
 """Cycles after which every fixed-latency result has arrived."""
 RESULT: Final = 0
@@ -361,7 +363,7 @@ class Flow:
         for i in range(n.index - 1, -1, -1):
             p = self.nodes[i]
             op = p.d.op
-            if p.flow != GOES_ON or op is INVALIDATES or (op.base == "MEMBAR" and op.has("SC")):
+            if p.flow != GOES_ON or op in (INVALIDATES, _CLUSTER_WAIT) or (op.base == "MEMBAR" and op.has("SC")):
                 return
             acquires = _acquires(p)
             if op.base == "MEMBAR" or acquires:

@@ -105,6 +105,9 @@ def find_bodies(fn: Func, forest: LoopForest) -> list[Body]:
         if loop.header.id in outer or loop.header.no_unroll or inside & keep or not _has_shape(loop, inside):
             continue
         blocks = [by_id[x] for x in loop.blocks]
+        if any(s is not loop.header and s.id in inside and place[s.id] <= place[b.id] for b in blocks for s in b.succs):
+            # A cycle with two ways in, which is no loop of the forest.
+            continue
         if all(_may_repeat(b) and (b is loop.latches[0] or _stays_inside(b, inside)) for b in blocks):
             blocks.sort(key=lambda b: place[b.id])
             out.append(Body(blocks, 1 - loop.header.preds.index(loop.latches[0])))

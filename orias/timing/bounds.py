@@ -17,6 +17,9 @@ _OVERWRITE: Final = os.path.join(os.path.dirname(__file__), "data", "overwrite.t
 _SHORTEST: Final = 4
 """Cycles of the shortest pipe: the largest default for a producer without a sure entry."""
 
+_AGREEING: Final = 3
+"""Classes of consumers with few samples each that count together."""
+
 
 @final
 class Bound:
@@ -99,6 +102,16 @@ class Minimum:
         row = self._row(producer)
         b = None if row is None else row.get(consumer)
         return 0 if b is None else b.cycles
+
+    def producers(self) -> set[str]:
+        """The classes of the producers, without the number of a word of the result."""
+        return {name.partition(".")[0] for name in self._lines}
+
+    def agreed(self, producer: str, fixed: set[str]) -> int:
+        """The distance in cycles to consumers outside the classes `fixed` if at least three of them show the same smallest one, else 0."""
+        row = self._row(producer) or {}
+        seen = [b.cycles for name, b in row.items() if name.partition(".")[0] not in fixed]
+        return min(seen) if seen and seen.count(min(seen)) >= _AGREEING else 0
 
     def get(self, producer: str, consumer: str) -> Bound:
         """The bound for a pair of classes.

@@ -14,13 +14,15 @@ from orias.timing.latency import base_class, latency, reads_before, source_cycle
 from orias.timing.minimum import minimum
 from orias.timing.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_WRITE, Units, units
 
+_GPR, _UGPR = KINDS.index("gpr"), KINDS.index("ugpr")
+
 
 @final
 class Facts:
     """The checker's facts for one latency class."""
 
     __slots__ = (
-        "_early_phase_addresses", "_full_latency_overwrites", "_raw", "_self_waiting_products", "_sources", "_waw", "minimum", "overwritten", "sm",
+        "_early_phase_addresses", "_fixed", "_full_latency_overwrites", "_raw", "_self_waiting_products", "_sources", "_waw", "minimum", "overwritten", "sm",
         "units",
     )  # fmt: skip
 
@@ -32,6 +34,7 @@ class Facts:
         self._self_waiting_products: Final[bool] = profile.has(features.SELF_WAITING_PRODUCTS)
         self.units: Final[Units] = units(sm)
         self.minimum: Final[list[Minimum]] = [minimum(k, sm) for k in KINDS]
+        self._fixed: Final[set[str]] = self.minimum[_GPR].producers() | self.minimum[_UGPR].producers()
         self.overwritten: Final[list[Minimum]] = [overwrites(k, sm) for k in KINDS]
         self._raw: dict[tuple[int, int, int, int], int] = {}
         self._waw: dict[tuple[int, int, int], int] = {}
@@ -78,7 +81,16 @@ class Facts:
         n = self._raw.get(key)
         if n is None:
             column = consumer_class(consumer.op, consumer.src, slot, self.units)
-            n = self.minimum[kind].get(producer_class(producer, word, self.units), column).cycles
+            row = producer_class(producer, word, self.units)
+            bound = self.minimum[kind].get(row, column)
+            n = bound.cycles
+            if (
+                kind == _UGPR
+                and self.minimum[kind].seen(row, column) > n
+                and column.partition(".")[0] not in self._fixed
+            ):
+                # The units of variable latency get uniform registers the same way, so their few samples count together.
+                n = max(n, self.minimum[kind].agreed(row, self._fixed))
             self._raw[key] = n
         return n
 

@@ -77,6 +77,9 @@ def test_a_later_operation_of_a_queue_has_read_after_the_earlier_ones() -> None:
         assert not found(first, bar, waiting, arch=arch)
         assert not found(store, load, "MOV R4, 0x5 | B-1---- R- W- - S01", arch=arch)
         assert [x[0] for x in found(store, load, "MOV R4, 0x5", arch=arch)] == ["war"]
+        fence, again = "FENCE.VIEW.ASYNC.T | B------ R- W1 - S02", "LDTM.x4 R4, tmem[UR4] | B{} R- W2 - S02"
+        assert not found(store, fence, again.format("-1----"), arch=arch)
+        assert [x[0] for x in found(store, fence, again.format("------"), arch=arch)] == ["war"]
         assert [x[0] for x in found(first, load, waiting, arch=arch)] == ["war"]
         assert not found(next_, poll, "UMOV UR4, 0x5 | B-1---- R- W- - S01", arch=arch)
         assert [x[0] for x in found(next_, poll, "UMOV UR4, 0x5", arch=arch)] == ["war"]
@@ -427,6 +430,24 @@ def test_a_fence_that_acquires_waits_for_all_loads() -> None:
     assert [x[:3] for x in found(*loads, *fence, "CCTL.IVALL | B-1---- R- W- Y S05")] == [("acquire", 0x40, 0x10)]
     ordered = ["MEMBAR.SC.GPU | B------ R- W- - S06", "ERRBAR | B------ R- W- Y S00"]
     assert not found(*loads, *ordered, "CCTL.IVALL | B------ R- W- Y S05")
+
+
+def test_the_acquire_of_a_cluster_barrier_waits_for_no_value() -> None:
+    """ptxas leaves a load in flight that stands before the release of the barrier."""
+    load, fence = "LDS R4, [R2] | B------ R- W1 - S02", "MEMBAR.ALL.GPU | B------ R- W- - S06"
+    barrier = ["UCGABAR_ARV | B------ R- W- - S01", "UCGABAR_WAIT | B------ R- W- - S01"]
+    invalidate = "CCTL.IVALL | B------ R- W- Y S05"
+    assert not found(load, fence, *barrier, invalidate, arch="sm_103a")
+    assert [x[0] for x in found(load, fence, invalidate, arch="sm_103a")] == ["acquire"]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89"])
+def test_units_get_uniform_registers_the_same_way(arch: str) -> None:
+    """Nine cycles from the uniform pipe, also to a unit that few programs give one to."""
+    query = "TXQ.NODEP RZ, R8, R8, TEX_HEADER_DIMENSION, UR4, 0x0, 0x2 | B------ R- W5 Y S02"
+    for cycles, rules in ((9, []), (8, ["raw"]), (4, ["raw"])):
+        first = f"ULOP3.LUT UR4, UR4, 0xfffff, URZ, 0xc0, !UPT | B------ R- W- Y S{cycles:02}"
+        assert [x[0] for x in found(first, query, arch=arch)] == rules
 
 
 def test_an_error_barrier_that_its_guard_leaves_out_waits_for_nothing() -> None:

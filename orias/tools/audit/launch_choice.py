@@ -28,7 +28,7 @@ _GRAIN: Final = 16
 _SMALL, _LARGE = 1 << 16, 1 << 20
 """Sizes of regions, in bytes."""
 _TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None, int], ...]] = (
-    (_SMALL, "", None, 0), (_LARGE, "", None, 0), (_LARGE, "small", None, 0), (_LARGE, "zero", None, 0),
+    (_SMALL, "", None, 0), (_LARGE, "", None, 0), (_SMALL, "", (32, 1, 1), 0), (_LARGE, "small", None, 0), (_LARGE, "zero", None, 0),
     (_LARGE, "", None, 4), (_LARGE, "", None, 64), (_LARGE, "small", None, 1), (_LARGE, "zero", None, 1),
     (_SMALL, "small", (32, 1, 1), 0), (_SMALL, "zero", (16, 16, 1), 0), (_SMALL, "zero", (8, 8, 1), 0),
     (_SMALL, "zero", (32, 8, 1), 0), (_SMALL, "zero", (1, 1, 1), 0),
@@ -37,6 +37,7 @@ _TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None, int], ...]] = (
 products would leave the regions."""
 _MATRIX: Final = frozenset(("ldmatrix", "stmatrix", "mma", "wmma.mma"))
 """Operations that a whole warp runs, whose kernels number warps by rows of the block."""
+_HALVES: Final = frozenset(("f16", "f16x2", "bf16", "bf16x2"))
 _WARP: Final = 32
 _ENDLESS: Final = 4
 """After so many launches of a kernel that do not end it is taken for one that does not."""
@@ -75,10 +76,18 @@ def float_types(kernel: Function) -> frozenset[str]:
     return frozenset(t for t in found if t in ("f16", "bf16", "f32", "f64"))
 
 
+def _orders_halves(kernel: Function) -> bool:
+    """Whether a kernel takes the minimum or maximum of 16-bit floats, for which PTX defines what becomes of every NaN."""
+    return any(
+        isinstance(i, Instr) and i.sig.name in ("min", "max") and any(t in _HALVES for t in i.sig.types)
+        for i in kernel.body or []
+    )
+
+
 def _contents(kernel: Function, turn: int) -> str:
     types = float_types(kernel)
     if types & {"f16", "bf16"}:
-        return ("half", "small", "half")[turn % 3]
+        return ("half", "extreme" if _orders_halves(kernel) else "small", "half")[turn % 3]
     if types:
         return ("float", "mixed", "small")[turn % 3]
     return ("mixed", "small", "mixed")[turn % 3]

@@ -17,12 +17,18 @@ _SPECIAL: Final = np.array((
     0, 1, 2, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0x3F800000, 0x7F800000, 0x7FC00000, 0x80000001, 0xC0000000, 0x00800000,
 ), np.uint32)  # fmt: skip
 
+_EXTREMES: Final = np.array((
+    0, 0x8000, 1, 0x8001, 0x7C00, 0xFC00, 0x7C01, 0x7E00, 0x7FFF, 0xFE55, 0x7F80, 0xFF80, 0x7F81, 0xFFC1,
+), np.uint16)  # fmt: skip
+"""Zeros, least numbers, infinities and NaNs of f16 and of bf16."""
+
 
 @final
 class Region:
     """A region of device memory; ``start`` is the byte offset of the pointer in it.
 
-    ``profile``: its contents: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``half`` (16-bit patterns that are numbers of moderate size as f16 and as bf16), ``random``,
+    ``profile``: its contents: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``half`` (16-bit patterns that are numbers of moderate size as f16 and as bf16), ``extreme`` (the same, one in four an infinity, a NaN, a zero or
+    the least number), ``random``,
     ``mixed`` (bits, bytes, and numbers at the ends of their ranges), ``zero``.  ``inner``: a second region; the first one then holds pointers to it alone, as a structure or a table.
     """
 
@@ -46,10 +52,14 @@ class Region:
             v = rng.integers(0, 16, words, dtype=np.uint32)
         elif self.profile == "float":
             v = ((rng.random(words, dtype=np.float32) - np.float32(0.5)) * np.float32(8)).view(np.uint32)
-        elif self.profile == "half":
+        elif self.profile in ("half", "extreme"):
             halves = rng.integers(0x3400, 0x4400, 2 * words, dtype=np.uint16) | (
                 rng.integers(0, 2, 2 * words, dtype=np.uint16) << np.uint16(15)
             )
+            if self.profile == "extreme":
+                pick = rng.integers(0, 4 * len(_EXTREMES), 2 * words)
+                chosen = pick < len(_EXTREMES)
+                halves[chosen] = _EXTREMES[pick[chosen]]
             v = halves.view(np.uint32)
         elif self.profile == "mixed":
             bits = rng.integers(0, 1 << 32, words, dtype=np.uint32)
@@ -105,7 +115,7 @@ def _region_json(r: Region) -> dict[str, Any]:
     return out
 
 
-_PROFILES: Final = ("small", "float", "half", "random", "mixed", "zero", "")
+_PROFILES: Final = ("small", "float", "half", "extreme", "random", "mixed", "zero", "")
 MOST_BYTES: Final = 1 << 26
 """Bytes of all regions of a launch: what a simulator of this kind gets through."""
 MOST_SHARED: Final = 1 << 18
