@@ -1,11 +1,10 @@
 """call: direct calls, indirect calls, and calls of driver functions.  :mod:`orias.target.abi` has the convention."""
 
-from typing import TYPE_CHECKING
-
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, Opnd, const, r
 from orias.lower.control.argument_places import callee_of, first_argument, is_variadic, places, returns_in_memory
 from orias.lower.frame import params
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.data_layout import align_up, prototype, var_align
 from orias.lower.frame.registers import read_words, write_words
 from orias.lower.frame.registry import lowers
@@ -13,11 +12,8 @@ from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import O_FUNC, O_REG, O_SINK, Function, Instr, Operand, Var
 from orias.target import abi
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
-
-def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
+def _argument_words(ctx: Ctx, o: Operand, formal: Var) -> list[Opnd]:
     """The words of one argument: a .param variable, a register or an immediate."""
     var = o.var
     if o.kind != O_REG and var is not None and var.space == "param":
@@ -26,7 +22,7 @@ def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
 
 
 @lowers("call", types="any")
-def lower_call(ctx: "Ctx", i: Instr) -> None:
+def lower_call(ctx: Ctx, i: Instr) -> None:
     """Lower one call: arguments to their ABI places, the call, results from their places."""
     signature = callee_of(i)
     params.refuse_huge(*signature.params, *signature.rets)
@@ -82,7 +78,7 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _result(ctx: "Ctx", o: Operand, formal: Var, words: list[Opnd]) -> None:
+def _result(ctx: Ctx, o: Operand, formal: Var, words: list[Opnd]) -> None:
     if o.kind == O_SINK:
         return
     if o.kind != O_REG and o.var is not None and o.var.space == "param":
@@ -91,7 +87,7 @@ def _result(ctx: "Ctx", o: Operand, formal: Var, words: list[Opnd]) -> None:
     write_words(ctx, o, formal.type, words)
 
 
-def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
+def _target(ctx: Ctx, i: Instr) -> tuple[str | None, str, Opnd]:
     """(target name, kind, address pair or NONE) of a call."""
     o = i.ops[0]
     kernel = ctx.module.kernel

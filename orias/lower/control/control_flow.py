@@ -1,25 +1,23 @@
 """bra, brx.idx, ret, exit, trap, brkpt, pmevent."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.diag import Unsupported
 from orias.isa.operand import PT, RZ, Opnd, const, imm
 from orias.lower.control.code_labels import label_block, note_branch
 from orias.lower.control.function_end import emit_return
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.function_summary import branch_targets
 from orias.lower.frame.registry import lowers
 from orias.ori.ir import Block, JumpTable, bank_symbol
 from orias.ptx.ast import O_IMM, O_LABEL, Instr, Label
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _MIDDLE: Final = 1 << 15
 """Half of the bytes of a constant bank."""
 
 
 @lowers("bra", types="any")
-def lower_bra(ctx: "Ctx", i: Instr) -> None:
+def lower_bra(ctx: Ctx, i: Instr) -> None:
     """bra, guarded or not.  ``.uni`` only promises that the branch is uniform and needs no code."""
     label = i.ops[0].label
     assert label is not None
@@ -35,7 +33,7 @@ def lower_bra(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("brx.idx", "brx", types="any")
-def lower_brx(ctx: "Ctx", i: Instr) -> None:
+def lower_brx(ctx: Ctx, i: Instr) -> None:
     """brx.idx: BRX to an offset from a table of 4-byte code offsets in constant bank 2."""
     table = i.ops[1]
     if table.kind != O_LABEL or table.label is None:
@@ -80,7 +78,7 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
         note_branch(ctx, label)
 
 
-def _branch_chain(ctx: "Ctx", index: Opnd, labels: list[Label]) -> None:
+def _branch_chain(ctx: Ctx, index: Opnd, labels: list[Label]) -> None:
     """brx.idx by comparisons, for functions without a bank of their own."""
     last = label_block(ctx, labels[-1])
     for k, label in enumerate(labels[:-1]):
@@ -95,7 +93,7 @@ def _branch_chain(ctx: "Ctx", index: Opnd, labels: list[Label]) -> None:
 
 
 @lowers("ret", types="any")
-def lower_ret(ctx: "Ctx", i: Instr) -> None:
+def lower_ret(ctx: Ctx, i: Instr) -> None:
     """ret: EXIT in a kernel; results and RET in a function."""
     state = ctx.state
     assert state.function is not None
@@ -109,7 +107,7 @@ def lower_ret(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("exit", types="any")
-def lower_exit(ctx: "Ctx", i: Instr) -> None:
+def lower_exit(ctx: Ctx, i: Instr) -> None:
     """exit: EXIT, guarded if the instruction is."""
     ctx.b.emit("EXIT", [], [], ctx.guard)
     if ctx.guard == PT:
@@ -117,7 +115,7 @@ def lower_exit(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("trap", types="any")
-def lower_trap(ctx: "Ctx", i: Instr) -> None:
+def lower_trap(ctx: Ctx, i: Instr) -> None:
     """trap: BPT.TRAP, after which nothing of the thread runs.
 
     As with ptxas 13.0.88, control flow goes on after it at -O0 (for debuggers), and in functions with sections of their own.
@@ -135,13 +133,13 @@ def lower_trap(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("brkpt", types="any")
-def lower_brkpt(ctx: "Ctx", i: Instr) -> None:
+def lower_brkpt(ctx: Ctx, i: Instr) -> None:
     """brkpt: the same code as trap, as in ptxas 13.0.88."""
     ctx.b.emit("BPT.TRAP", [], [imm(1)], ctx.guard)
 
 
 @lowers("pmevent", types="any")
-def lower_pmevent(ctx: "Ctx", i: Instr) -> None:
+def lower_pmevent(ctx: Ctx, i: Instr) -> None:
     """pmevent a: PMTRIG with bit a set; pmevent.mask: PMTRIG with the mask."""
     o = i.ops[0]
     if o.kind != O_IMM:

@@ -3,15 +3,13 @@
 Source of sequences and constants: ``docs/facts/arithmetic.md``, "Approximate functions".
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import ABS, INV, K_R, PT, Opnd, imm, in_file
 from orias.lower.float.fp import ONE_F32, result_op
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 MIN_NORMAL: Final = 0x00800000
 TWO_24: Final = 0x4B800000
@@ -26,24 +24,24 @@ ONE_OVER_2PI: Final = 0x3E22F983
 """1/(2 pi), the scale of MUFU.SIN and MUFU.COS arguments (0.15915493667)."""
 
 
-def not_small(ctx: "Ctx", a: Opnd) -> Opnd:
+def not_small(ctx: Ctx, a: Opnd) -> Opnd:
     """Predicate: the f32 value is not subnormal and not zero (true for NaN)."""
     return ctx.b.setp("FSETP.GEU.AND", a | ABS, imm(MIN_NORMAL), PT)
 
 
-def unless(ctx: "Ctx", pred: Opnd, name: str, old: Opnd, *src: Opnd) -> Opnd:
+def unless(ctx: Ctx, pred: Opnd, name: str, old: Opnd, *src: Opnd) -> Opnd:
     """``old`` where `pred` holds, the operation's result elsewhere: one instruction, guarded and tied to ``old``."""
     d = ctx.fn.new_vreg()
     ctx.b.emit(name, [d], list(src), pred ^ INV, old)
     return d
 
 
-def in_register(ctx: "Ctx", o: Opnd) -> Opnd:
+def in_register(ctx: Ctx, o: Opnd) -> Opnd:
     """The one-word operand as a register (immediates are copied)."""
     return o if in_file(o, K_R) else ctx.b.copy(o)
 
 
-def _scaled(ctx: "Ctx", i: Instr, mufu: str, back: str, factor: int) -> None:
+def _scaled(ctx: Ctx, i: Instr, mufu: str, back: str, factor: int) -> None:
     """MUFU with a subnormal value scaled up by 2**24; the operation `back` undoes the scaling with `factor`."""
     a = in_register(ctx, ctx.src(i.ops[1], "f32"))
     if "ftz" in i.sig.mods:
@@ -55,12 +53,12 @@ def _scaled(ctx: "Ctx", i: Instr, mufu: str, back: str, factor: int) -> None:
     ctx.write(i.ops[0], unless(ctx, p, back, y, y, imm(factor)))
 
 
-def sqrt_approx(ctx: "Ctx", i: Instr) -> None:
+def sqrt_approx(ctx: Ctx, i: Instr) -> None:
     """``sqrt.approx.f32``."""
     _scaled(ctx, i, "MUFU.SQRT", "FMUL", TWO_M12)
 
 
-def rcp_approx(ctx: "Ctx", i: Instr) -> None:
+def rcp_approx(ctx: Ctx, i: Instr) -> None:
     """``rcp.approx.f32``: scaled by 2**24 below the normal range and by 1/4 above 2**126."""
     a = in_register(ctx, ctx.src(i.ops[1], "f32"))
     if "ftz" in i.sig.mods:
@@ -76,19 +74,19 @@ def rcp_approx(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("rsqrt", types="f32")
-def rsqrt(ctx: "Ctx", i: Instr) -> None:
+def rsqrt(ctx: Ctx, i: Instr) -> None:
     """``rsqrt.approx.f32``."""
     _scaled(ctx, i, "MUFU.RSQ", "FMUL", TWO_12)
 
 
 @lowers("lg2", types="f32")
-def lg2(ctx: "Ctx", i: Instr) -> None:
+def lg2(ctx: Ctx, i: Instr) -> None:
     """``lg2.approx.f32``."""
     _scaled(ctx, i, "MUFU.LG2", "FADD", MINUS_24)
 
 
 @lowers("ex2", types="f32")
-def ex2(ctx: "Ctx", i: Instr) -> None:
+def ex2(ctx: Ctx, i: Instr) -> None:
     """``ex2.approx.f32``: for arguments below -126 the square of 2**(x/2), whose result may be subnormal."""
     a = in_register(ctx, ctx.src(i.ops[1], "f32"))
     if "ftz" in i.sig.mods:
@@ -101,7 +99,7 @@ def ex2(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("sin", "cos", types="f32")
-def sin_cos(ctx: "Ctx", i: Instr) -> None:
+def sin_cos(ctx: Ctx, i: Instr) -> None:
     """``sin.approx.f32`` and ``cos.approx.f32``; MUFU takes the argument in revolutions."""
     a = ctx.src(i.ops[1], "f32")
     turns = ctx.b.r("FMUL.RZ", a, imm(ONE_OVER_2PI))
@@ -109,12 +107,12 @@ def sin_cos(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tanh", types="f32")
-def tanh(ctx: "Ctx", i: Instr) -> None:
+def tanh(ctx: Ctx, i: Instr) -> None:
     """``tanh.approx.f32``."""
     ctx.write(i.ops[0], ctx.b.r("MUFU.TANH", in_register(ctx, ctx.src(i.ops[1], "f32"))))
 
 
-def div_approx(ctx: "Ctx", i: Instr) -> None:
+def div_approx(ctx: Ctx, i: Instr) -> None:
     """``div.approx.f32`` and ``div.full.f32``: a times MUFU.RCP of b, both scaled where b is outside MUFU's range."""
     b = ctx.b
     full = i.sig.mods["rnd"] == "full"
@@ -138,7 +136,7 @@ def div_approx(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], result_op(ctx, "FMUL" + ftz, product, 1, True))
 
 
-def rcp64_seed(ctx: "Ctx", name: str, i: Instr) -> None:
+def rcp64_seed(ctx: Ctx, name: str, i: Instr) -> None:
     """``rcp.approx.ftz.f64`` and ``rsqrt.approx.ftz.f64``: MUFU of the high word; the result's low word is zero."""
     a = in_register(ctx, ctx.hi(ctx.src(i.ops[1], "f64")))
     ctx.write(i.ops[0], ctx.b.pack(imm(0), ctx.b.r(name, a)))

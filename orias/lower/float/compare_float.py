@@ -3,15 +3,13 @@
 Forms measured with ptxas 13.0.88 for sm_75 to sm_90.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, imm
 from orias.lower.float.fp import ONE_F32, half_src, select64
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import O_PAIR, O_SINK, Instr, Operand
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _NOT: Final[dict[str, str]] = {
     "eq": "neu", "neu": "eq", "ne": "equ", "equ": "ne", "lt": "geu", "geu": "lt", "le": "gtu", "gtu": "le",
@@ -26,18 +24,18 @@ def _cmp_mods(i: Instr, cmp: str) -> str:
     return f".{cmp.upper()}{'.FTZ' if 'ftz' in mods else ''}.{mods.get('bool', 'and').upper()}"
 
 
-def _compare(ctx: "Ctx", i: Instr, cmp: str, a: Opnd, b: Opnd, c: Opnd) -> Opnd:
+def _compare(ctx: Ctx, i: Instr, cmp: str, a: Opnd, b: Opnd, c: Opnd) -> Opnd:
     """A predicate: comparison of two f32 or f64 values combined with `c`."""
     base = "DSETP" if i.sig.types[-1] == "f64" else "FSETP"
     return ctx.b.setp(base + _cmp_mods(i, cmp), a, b, c)
 
 
-def _third(ctx: "Ctx", i: Instr) -> Opnd:
+def _third(ctx: Ctx, i: Instr) -> Opnd:
     return ctx.pred_src(i.ops[3]) if len(i.ops) > 3 else PT
 
 
 @lowers("setp", types="f32,f64")
-def setp(ctx: "Ctx", i: Instr) -> None:
+def setp(ctx: Ctx, i: Instr) -> None:
     """``setp.f32`` and ``setp.f64``; the second predicate is the opposite comparison combined the same way."""
     t = i.sig.types[-1]
     a = ctx.src(i.ops[1], t)
@@ -55,7 +53,7 @@ def setp(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("setp", types="f16,bf16")
-def setp_half(ctx: "Ctx", i: Instr) -> None:
+def setp_half(ctx: Ctx, i: Instr) -> None:
     """``setp`` of halves; the packed types give one predicate per half."""
     t = i.sig.types[-1]
     name = "HSETP2" + (".BF16_V2" if t.startswith("bf16") else "") + _cmp_mods(i, i.sig.mods["cmp"])
@@ -76,7 +74,7 @@ def setp_half(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("set", types="f32,f64")
-def set_float(ctx: "Ctx", i: Instr) -> None:
+def set_float(ctx: Ctx, i: Instr) -> None:
     """``set.dtype.f32`` and ``set.dtype.f64``: all ones (integers) or 1.0 (f32) if the comparison holds."""
     t = i.sig.types[-1]
     a = ctx.src(i.ops[1], t)
@@ -95,7 +93,7 @@ _ONES: Final[dict[str, int]] = {"f16": 0x3C003C00, "bf16": 0x3F803F80}
 
 
 @lowers("set", types="f16,bf16")
-def set_half(ctx: "Ctx", i: Instr) -> None:
+def set_half(ctx: Ctx, i: Instr) -> None:
     """``set`` of halves: the result type is a half type (1.0), a 16-bit integer, or a 32-bit one (all ones)."""
     dt, t = i.sig.types
     a = half_src(ctx, i.ops[1], t)
@@ -115,14 +113,14 @@ def set_half(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("slct", types="f32")
-def slct(ctx: "Ctx", i: Instr) -> None:
+def slct(ctx: Ctx, i: Instr) -> None:
     """``slct.dtype.f32``: the first value if the f32 selector is not less than zero (NaN selects the second)."""
     c = ctx.src(i.ops[3], "f32")
     p = ctx.b.setp("FSETP.GE.FTZ.AND" if "ftz" in i.sig.mods else "FSETP.GE.AND", c, RZ, PT)
     _select(ctx, i, i.sig.types[0], p)
 
 
-def _select(ctx: "Ctx", i: Instr, type_: str, p: Opnd) -> None:
+def _select(ctx: Ctx, i: Instr, type_: str, p: Opnd) -> None:
     a = ctx.src(i.ops[1], type_)
     b = ctx.src(i.ops[2], type_)
     if type_ in ("f64", "b64", "u64", "s64"):

@@ -4,7 +4,7 @@ Forms measured with ptxas 13.0.88 for sm_75 to sm_121.  PTX leaves the upper bit
 the type unspecified; they are filled as ptxas does, by sign or zero extension from the destination type.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import (
     ABS,
@@ -25,14 +25,12 @@ from orias.isa.operand import (
 )
 from orias.lower.float.approx import in_register
 from orias.lower.float.fp import MIN_NORMAL_F32, ONE_F32, RND, RND_INT, ftz32, neg_zero_half, sat32, sat64, sat_half
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.convert_int import clamp, int_to_int
 from orias.lower.integer.widen import INT_BITS, extend, is_signed
 from orias.ptx.ast import Instr
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _FLOATS: Final[frozenset[str]] = frozenset(("f16", "bf16", "f32", "f64"))
 _FP8: Final = frozenset(("e4m3x2", "e5m2x2"))
@@ -50,7 +48,7 @@ _FLOAT_SRC: Final[dict[str, str]] = {"f16": ".F16", "bf16": ".BF16", "f32": "", 
 
 
 @lowers("cvt")
-def cvt(ctx: "Ctx", i: Instr) -> None:
+def cvt(ctx: Ctx, i: Instr) -> None:
     """Every ``cvt``, dispatched by the classes of the two types."""
     types = i.sig.types
     if len(types) != 2:
@@ -85,7 +83,7 @@ def cvt(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("cvt.pack")
-def cvt_pack(ctx: "Ctx", i: Instr) -> None:
+def cvt_pack(ctx: Ctx, i: Instr) -> None:
     """``cvt.pack.sat``: two saturated narrow integers; to 8 bits, above them the third operand, shifted up."""
     t = i.sig.types[0]
     if t in _TINY_BITS:
@@ -102,7 +100,7 @@ def cvt_pack(ctx: "Ctx", i: Instr) -> None:
 _TINY_BITS: Final[dict[str, int]] = {"u4": 4, "s4": 4, "u2": 2, "s2": 2}
 
 
-def _pack_tiny(ctx: "Ctx", i: Instr, t: str) -> Opnd:
+def _pack_tiny(ctx: Ctx, i: Instr, t: str) -> Opnd:
     """``cvt.pack`` to 4 and 2 bits by shifts and logic: I2IP would rotate the third operand, not shift it."""
     b = ctx.b
     n = _TINY_BITS[t]
@@ -115,7 +113,7 @@ def _pack_tiny(ctx: "Ctx", i: Instr, t: str) -> Opnd:
     return b.r("LOP3.LUT", rest, pair, RZ, imm(0xFC), NOT_PT)
 
 
-def _float_to_int(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
+def _float_to_int(ctx: Ctx, i: Instr, d: str, s: str) -> None:
     """F2I, which saturates.  Only forms without a 64-bit type have .NTZ, which gives 0 for NaN."""
     mods = i.sig.mods
     a = in_register_or_pair(ctx, ctx.src(i.ops[1], s), s)
@@ -135,19 +133,19 @@ def _float_to_int(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     write_int(ctx, i, d, value)
 
 
-def write_int(ctx: "Ctx", i: Instr, d: str, value: Opnd) -> None:
+def write_int(ctx: Ctx, i: Instr, d: str, value: Opnd) -> None:
     """Write a word that already holds an integer of type `d`, extended; a 64-bit register gets the sign extension."""
     if ctx.words(value) == 1 and is_signed(d) and ctx.reg_bits(i.ops[0]) == 64:
         value = ctx.b.r("sext64", value, width=2)
     ctx.write(i.ops[0], value)
 
 
-def in_register_or_pair(ctx: "Ctx", a: Opnd, type_: str) -> Opnd:
+def in_register_or_pair(ctx: Ctx, a: Opnd, type_: str) -> Opnd:
     """The operand in a register or a pair, by its type."""
     return a if in_file(a, K_R) else ctx.b.copy(a, 2 if type_ in ("f64", "u64", "s64") else 1)
 
 
-def _int_to_float(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
+def _int_to_float(ctx: Ctx, i: Instr, d: str, s: str) -> None:
     mods = i.sig.mods
     rnd = RND[mods.get("rnd", "")]
     a = in_register_or_pair(ctx, ctx.src(i.ops[1], s), s)
@@ -159,7 +157,7 @@ def _int_to_float(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     ctx.write(i.ops[0], _saturated(ctx, i, d, value))
 
 
-def _saturated(ctx: "Ctx", i: Instr, type_: str, value: Opnd) -> Opnd:
+def _saturated(ctx: Ctx, i: Instr, type_: str, value: Opnd) -> Opnd:
     """The value, clamped to [0, 1] if the instruction says ``.sat``."""
     if "sat" not in i.sig.mods:
         return value
@@ -172,7 +170,7 @@ def _saturated(ctx: "Ctx", i: Instr, type_: str, value: Opnd) -> Opnd:
     raise ctx.unsupported(f"'{i.sig.text}'")
 
 
-def _float_to_float(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
+def _float_to_float(ctx: Ctx, i: Instr, d: str, s: str) -> None:
     mods = i.sig.mods
     if d == s:
         value = _same_type(ctx, i, d)
@@ -198,7 +196,7 @@ def _float_to_float(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     ctx.write(i.ops[0], _saturated(ctx, i, d, value))
 
 
-def _same_type(ctx: "Ctx", i: Instr, t: str) -> Opnd:
+def _same_type(ctx: Ctx, i: Instr, t: str) -> Opnd:
     mods = i.sig.mods
     rnd = mods.get("rnd", "")
     ftz = "ftz" in mods
@@ -211,7 +209,7 @@ def _same_type(ctx: "Ctx", i: Instr, t: str) -> Opnd:
     return ctx.b.r(f"FRND{'.FTZ' if ftz else ''}{_FLOAT_SRC[t]}{RND_INT[rnd]}", a, width=2 if t == "f64" else 1)
 
 
-def _half_to_f32(ctx: "Ctx", i: Instr, s: str) -> Opnd:
+def _half_to_f32(ctx: Ctx, i: Instr, s: str) -> Opnd:
     a = in_register(ctx, ctx.src(i.ops[1], s))
     if s == "bf16":
         value = ctx.b.r("SHF.L.U32", a, imm(16), RZ)
@@ -222,7 +220,7 @@ def _half_to_f32(ctx: "Ctx", i: Instr, s: str) -> Opnd:
     return ctx.b.r("HADD2.F32", half, neg_zero_half())
 
 
-def _flush_from_f64(ctx: "Ctx", rnd: str, a: Opnd, value: Opnd) -> Opnd:
+def _flush_from_f64(ctx: Ctx, rnd: str, a: Opnd, value: Opnd) -> Opnd:
     """Flush the f32 `value`, rounded from the f64 `a`, if it is tiny (rounded as if exponents had no limit)."""
     b = ctx.b
     if rnd == "rz":
@@ -242,7 +240,7 @@ def _flush_from_f64(ctx: "Ctx", rnd: str, a: Opnd, value: Opnd) -> Opnd:
     return d
 
 
-def _f2fp(ctx: "Ctx", i: Instr, half: str, shape: str) -> str:
+def _f2fp(ctx: Ctx, i: Instr, half: str, shape: str) -> str:
     """Name of an F2FP operation from f32 to f16 or bf16; from sm_89 on the name has both types."""
     return (
         "F2FP" + _range_mods(i) + ctx.target.spelling(half + "_from_f32") + shape + _F2FP_RND[i.sig.mods.get("rnd", "")]
@@ -254,7 +252,7 @@ def _range_mods(i: Instr) -> str:
     return (".SATFINITE" if "satfinite" in mods else "") + (".RELU" if "relu" in mods else "")
 
 
-def _f32_to_half(ctx: "Ctx", i: Instr, d: str) -> Opnd:
+def _f32_to_half(ctx: Ctx, i: Instr, d: str) -> Opnd:
     mods = i.sig.mods
     rnd = mods.get("rnd", "")
     a = in_register(ctx, ctx.src(i.ops[1], "f32"))
@@ -270,7 +268,7 @@ def _f32_to_half(ctx: "Ctx", i: Instr, d: str) -> Opnd:
     return ctx.b.r(f"F2F{'.FTZ' if ftz else ''}.{d.upper()}.F32{RND[rnd]}", a)
 
 
-def _pack_half(ctx: "Ctx", i: Instr, d: str) -> None:
+def _pack_half(ctx: Ctx, i: Instr, d: str) -> None:
     """``cvt.f16x2.f32 d, a, b``: a in the upper half; ``.rs`` has a word of random bits too."""
     if not ctx.target.has(features.PACKS_HALF):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
@@ -278,7 +276,7 @@ def _pack_half(ctx: "Ctx", i: Instr, d: str) -> None:
     ctx.write(i.ops[0], ctx.b.r(_f2fp(ctx, i, d.removesuffix("x2"), ".PACK_AB"), *src))
 
 
-def _to_tf32(ctx: "Ctx", i: Instr) -> None:
+def _to_tf32(ctx: Ctx, i: Instr) -> None:
     mods = i.sig.mods
     a = in_register(ctx, ctx.src(i.ops[1], "f32"))
     b = ctx.b
@@ -302,7 +300,7 @@ def _to_tf32(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], value)
 
 
-def _to_narrow(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
+def _to_narrow(ctx: Ctx, i: Instr, d: str, s: str) -> None:
     """Two or four values to floats of up to 8 bits.
 
     Of four, the last two are converted with the first two as what stands above them; these carry on the random bits.
@@ -325,14 +323,14 @@ def _to_narrow(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     ctx.write(i.ops[0], above)
 
 
-def _scale_above(ctx: "Ctx", i: Instr) -> Opnd:
+def _scale_above(ctx: Ctx, i: Instr) -> Opnd:
     """The word with the two scales of a conversion to s2f6x2 in its upper half; without them, both are 1."""
     if "scaled" not in i.sig.mods:
         return ctx.b.copy(imm(_UNIT_SCALES << 16))
     return ctx.b.r("SHF.L.U32", ctx.src(i.ops[-1], "b16"), imm(16), RZ)
 
 
-def _narrow_to_bfloat(ctx: "Ctx", i: Instr, s: str) -> None:
+def _narrow_to_bfloat(ctx: Ctx, i: Instr, s: str) -> None:
     """Two floats of up to 8 bits to bfloat16, each times its scale."""
     scale = ctx.src(i.ops[-1], "b16") if "scaled" in i.sig.mods else imm(_UNIT_SCALES)
     scale = with_suffix(scale if is_reg(scale) else ctx.b.copy(scale), S_H0)
@@ -340,7 +338,7 @@ def _narrow_to_bfloat(ctx: "Ctx", i: Instr, s: str) -> None:
     ctx.write(i.ops[0], ctx.b.r(name, in_register(ctx, ctx.src(i.ops[1], s)), scale))
 
 
-def _to_scales(ctx: "Ctx", i: Instr, s: str) -> None:
+def _to_scales(ctx: Ctx, i: Instr, s: str) -> None:
     """Two f32 or bf16 to ue8m0, exponents of powers of two."""
     shape = ".F32.PACK_AB_MERGE_C" if s == "f32" else ".BF16.UNPACK_B_MERGE_C"
     src = [in_register(ctx, ctx.src(o, s)) for o in i.ops[1:]]

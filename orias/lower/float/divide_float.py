@@ -6,25 +6,23 @@ rounded value and is right whatever the last bit of MUFU is.  ``tests/lower_math
 of each sequence.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import ABS, INV, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, in_file, is_imm
 from orias.lower.float.approx import div_approx, in_register, rcp64_seed, rcp_approx, sqrt_approx
 from orias.lower.float.fp import ONE_F32, ONE_F64, RND, sat_mods
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
 from orias.semantics import ieee
 from orias.semantics.floats import ROUNDINGS
 from orias.semantics.ieee import F32, F64, Format
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 MODE: Final[dict[str, int]] = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 """Rounding mode argument of the subroutines."""
 
 
-def _or_call(ctx: "Ctx", slow: Opnd, fast: Opnd, width: int, helper: str, args: list[Opnd]) -> Opnd:
+def _or_call(ctx: Ctx, slow: Opnd, fast: Opnd, width: int, helper: str, args: list[Opnd]) -> Opnd:
     """`fast`, or the subroutine's result where the predicate `slow` holds."""
     result = ctx.temp(width)
     ctx.set(result, fast, width)
@@ -39,16 +37,16 @@ def _or_call(ctx: "Ctx", slow: Opnd, fast: Opnd, width: int, helper: str, args: 
     return ctx.get(result)
 
 
-def _call(ctx: "Ctx", helper: str, args: list[Opnd], width: int) -> Opnd:
+def _call(ctx: Ctx, helper: str, args: list[Opnd], width: int) -> Opnd:
     """The subroutine's result; f64 immediates go to registers first."""
     return ctx.call_helper(helper, [ctx.b.copy(a, 2) if is_imm(a) and imm_value(a) >> 32 else a for a in args], width)
 
 
-def _pair(ctx: "Ctx", o: Opnd) -> Opnd:
+def _pair(ctx: Ctx, o: Opnd) -> Opnd:
     return o if in_file(o, K_R) else ctx.b.copy(o, 2)
 
 
-def _constant(ctx: "Ctx", i: Instr, f: Format) -> Opnd | None:
+def _constant(ctx: Ctx, i: Instr, f: Format) -> Opnd | None:
     """The exact result as an immediate, or None unless all operands are constants."""
     ftz = "ftz" in i.sig.mods
     values = []
@@ -66,7 +64,7 @@ def _constant(ctx: "Ctx", i: Instr, f: Format) -> Opnd | None:
     return imm64(result) if f is F64 else imm(result)
 
 
-def _multiplied(ctx: "Ctx", i: Instr, f: Format, a: Opnd, b: Opnd) -> bool:
+def _multiplied(ctx: Ctx, i: Instr, f: Format, a: Opnd, b: Opnd) -> bool:
     """Write a division by a power of two as a product, which rounds the same; False if the reciprocal is not normal."""
     divisor = ctx.constant(b)
     if divisor is None or divisor & (f.min_normal - 1):
@@ -84,7 +82,7 @@ def _ftz(i: Instr) -> str:
 
 
 @lowers("div", types="f32")
-def div32(ctx: "Ctx", i: Instr) -> None:
+def div32(ctx: Ctx, i: Instr) -> None:
     """``div.f32``; FCHK says whether the fast path of ``.rn`` is safe; directed roundings always call a subroutine."""
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
@@ -114,7 +112,7 @@ def div32(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("rcp", types="f32")
-def rcp32(ctx: "Ctx", i: Instr) -> None:
+def rcp32(ctx: Ctx, i: Instr) -> None:
     """``rcp.f32``; the slow path of the directed roundings is the division of 1 by the operand."""
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
@@ -148,7 +146,7 @@ def rcp32(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("sqrt", types="f32")
-def sqrt32(ctx: "Ctx", i: Instr) -> None:
+def sqrt32(ctx: Ctx, i: Instr) -> None:
     """``sqrt.f32``."""
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
@@ -175,7 +173,7 @@ def sqrt32(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("div", types="f64")
-def div64(ctx: "Ctx", i: Instr) -> None:
+def div64(ctx: Ctx, i: Instr) -> None:
     """``div.f64``; only ``.rn`` has a fast path."""
     rnd = i.sig.mods["rnd"]
     result = _constant(ctx, i, F64)
@@ -204,7 +202,7 @@ def div64(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _newton64(ctx: "Ctx", b: Opnd, r: Opnd) -> Opnd:
+def _newton64(ctx: Ctx, b: Opnd, r: Opnd) -> Opnd:
     """1/b within one or two units in the last place, from the seed `r` of MUFU.RCP64H."""
     e = ctx.b
     one = imm64(ONE_F64)
@@ -215,7 +213,7 @@ def _newton64(ctx: "Ctx", b: Opnd, r: Opnd) -> Opnd:
 
 
 @lowers("rcp", types="f64")
-def rcp64(ctx: "Ctx", i: Instr) -> None:
+def rcp64(ctx: Ctx, i: Instr) -> None:
     """``rcp.f64``; only ``.rn`` has a fast path, the other roundings are the division of 1 by the operand."""
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
@@ -240,7 +238,7 @@ def rcp64(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _rsqrt64(ctx: "Ctx", x: Opnd, low: Opnd) -> Opnd:
+def _rsqrt64(ctx: Ctx, x: Opnd, low: Opnd) -> Opnd:
     """1/sqrt(x) within a few last bits: one cubic step from MUFU.RSQ64H, with `low` as the low word of the seed."""
     e = ctx.b
     r = e.pack(low, e.r("MUFU.RSQ64H", ctx.hi(x)))
@@ -250,7 +248,7 @@ def _rsqrt64(ctx: "Ctx", x: Opnd, low: Opnd) -> Opnd:
 
 
 @lowers("sqrt", types="f64")
-def sqrt64(ctx: "Ctx", i: Instr) -> None:
+def sqrt64(ctx: Ctx, i: Instr) -> None:
     """``sqrt.f64``; only ``.rn`` has a fast path."""
     rnd = i.sig.mods["rnd"]
     result = _constant(ctx, i, F64)
@@ -275,7 +273,7 @@ def sqrt64(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("rsqrt", types="f64")
-def rsqrt64(ctx: "Ctx", i: Instr) -> None:
+def rsqrt64(ctx: Ctx, i: Instr) -> None:
     """``rsqrt.approx.f64`` and its ``.ftz`` form, which is the seed alone."""
     if "ftz" in i.sig.mods:
         rcp64_seed(ctx, "MUFU.RSQ64H", i)

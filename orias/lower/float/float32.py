@@ -3,24 +3,22 @@
 Forms measured with ptxas 13.0.88 for sm_75 to sm_121.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import ABS, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm_value, in_file, is_imm
 from orias.lower.float.approx import in_register
 from orias.lower.float.fp import neg32, result_op, sat_mods
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 ABS_MASK = 0x7FFFFFFF
 INF = 0x7F800000
 
 
 @lowers("add", "sub", types="f32")
-def add(ctx: "Ctx", i: Instr) -> None:
+def add(ctx: Ctx, i: Instr) -> None:
     """``add.f32`` and ``sub.f32``."""
     a = ctx.src(i.ops[1], "f32")
     b = ctx.src(i.ops[2], "f32")
@@ -33,7 +31,7 @@ _PACKED: Final[dict[str, str]] = {"add": "FADD", "sub": "FADD", "mul": "FMUL", "
 
 
 @lowers("add", "sub", "mul", "fma", types="f32x2")
-def packed(ctx: "Ctx", i: Instr) -> None:
+def packed(ctx: Ctx, i: Instr) -> None:
     """Arithmetic of two f32: one operation on pairs of registers, or one for each of the two."""
     name, mods = _PACKED[i.sig.name], sat_mods(i.sig.mods)
     minus = i.sig.name == "sub"
@@ -54,21 +52,21 @@ def packed(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mul", types="f32")
-def mul(ctx: "Ctx", i: Instr) -> None:
+def mul(ctx: Ctx, i: Instr) -> None:
     """``mul.f32``."""
     src = [ctx.src(o, "f32") for o in i.ops[1:3]]
     ctx.write(i.ops[0], result_op(ctx, "FMUL" + sat_mods(i.sig.mods), src, 1, "rnd" not in i.sig.mods))
 
 
 @lowers("fma", "mad", types="f32")
-def fma(ctx: "Ctx", i: Instr) -> None:
+def fma(ctx: Ctx, i: Instr) -> None:
     """``fma.f32`` and ``mad.f32``, which is also fused on these targets."""
     src = [ctx.src(o, "f32") for o in i.ops[1:4]]
     ctx.write(i.ops[0], ctx.b.r("FFMA" + sat_mods(i.sig.mods), *src))
 
 
 @lowers("neg", "abs", types="f32")
-def neg_abs(ctx: "Ctx", i: Instr) -> None:
+def neg_abs(ctx: Ctx, i: Instr) -> None:
     """``neg.f32`` and ``abs.f32``; ``.ftz`` flushes."""
     flag = NEG if i.sig.name == "neg" else ABS
     a = ctx.src(i.ops[1], "f32")
@@ -76,7 +74,7 @@ def neg_abs(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("min", "max", types="f32")
-def minmax(ctx: "Ctx", i: Instr) -> None:
+def minmax(ctx: Ctx, i: Instr) -> None:
     """``min.f32`` and ``max.f32`` with ``.ftz``, ``.NaN``, ``.xorsign.abs``; of three values with ``.abs`` too."""
     mods = i.sig.mods
     flags = (".FTZ" if "ftz" in mods else "") + (".NAN" if "NaN" in mods else "")
@@ -98,7 +96,7 @@ def minmax(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("copysign", types="f32")
-def copysign(ctx: "Ctx", i: Instr) -> None:
+def copysign(ctx: Ctx, i: Instr) -> None:
     """``copysign.f32 d, a, b``: the magnitude of b with the sign of a."""
     a = ctx.src(i.ops[1], "f32")
     b = ctx.src(i.ops[2], "f32")
@@ -106,7 +104,7 @@ def copysign(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("testp", types="f32")
-def testp(ctx: "Ctx", i: Instr) -> None:
+def testp(ctx: Ctx, i: Instr) -> None:
     """``testp.f32``; like ptxas, ``normal`` holds for zero, and without a test the result is unspecified."""
     if "op" not in i.sig.mods:
         return
@@ -115,7 +113,7 @@ def testp(ctx: "Ctx", i: Instr) -> None:
     ctx.write_pred(i.ops[0], _class_of(ctx, i.sig.mods["op"], m))
 
 
-def _class_of(ctx: "Ctx", what: str, m: Opnd) -> Opnd:
+def _class_of(ctx: Ctx, what: str, m: Opnd) -> Opnd:
     """Predicate: the bit pattern `m` without sign belongs to the class `what`."""
     b = ctx.b
     if what == "finite":

@@ -3,22 +3,18 @@
 Forms measured with ptxas 13.0.88 for sm_75 to sm_90.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import ABS, NEG, NOT_PT, PT, RZ, Opnd, imm
 from orias.lower.float.fp import RND, minmax64, neg64, result_op
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _INF_HI = 0x7FF00000
 _MIN_NORMAL_HI = 0x00100000
 
 
 @lowers("add", "sub", types="f64")
-def add(ctx: "Ctx", i: Instr) -> None:
+def add(ctx: Ctx, i: Instr) -> None:
     """``add.f64`` and ``sub.f64``."""
     a = ctx.src(i.ops[1], "f64")
     b = ctx.src(i.ops[2], "f64")
@@ -29,7 +25,7 @@ def add(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mul", types="f64")
-def mul(ctx: "Ctx", i: Instr) -> None:
+def mul(ctx: Ctx, i: Instr) -> None:
     """``mul.f64``."""
     rnd = i.sig.mods.get("rnd", "")
     src = [ctx.src(o, "f64") for o in i.ops[1:3]]
@@ -37,21 +33,21 @@ def mul(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("fma", "mad", types="f64")
-def fma(ctx: "Ctx", i: Instr) -> None:
+def fma(ctx: Ctx, i: Instr) -> None:
     """``fma.f64`` and ``mad.f64``."""
     src = [ctx.src(o, "f64") for o in i.ops[1:4]]
     ctx.write(i.ops[0], ctx.b.r("DFMA" + RND[i.sig.mods["rnd"]], *src, width=2))
 
 
 @lowers("neg", "abs", types="f64")
-def neg_abs(ctx: "Ctx", i: Instr) -> None:
+def neg_abs(ctx: Ctx, i: Instr) -> None:
     """``neg.f64`` and ``abs.f64``."""
     flag = NEG if i.sig.name == "neg" else ABS
     ctx.write(i.ops[0], ctx.b.r("DADD", RZ | NEG, ctx.src(i.ops[1], "f64") | flag, width=2))
 
 
 @lowers("min", "max", types="f64")
-def minmax(ctx: "Ctx", i: Instr) -> None:
+def minmax(ctx: Ctx, i: Instr) -> None:
     """``min.f64`` and ``max.f64``."""
     a = ctx.src(i.ops[1], "f64")
     b = ctx.src(i.ops[2], "f64")
@@ -59,7 +55,7 @@ def minmax(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("copysign", types="f64")
-def copysign(ctx: "Ctx", i: Instr) -> None:
+def copysign(ctx: Ctx, i: Instr) -> None:
     """``copysign.f64 d, a, b``: the magnitude of b with the sign of a."""
     a = ctx.src(i.ops[1], "f64")
     b = ctx.src(i.ops[2], "f64")
@@ -68,7 +64,7 @@ def copysign(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("testp", types="f64")
-def testp(ctx: "Ctx", i: Instr) -> None:
+def testp(ctx: Ctx, i: Instr) -> None:
     """``testp.f64``; like ptxas, ``normal`` holds for zero, and without a test the result is unspecified."""
     if "op" not in i.sig.mods:
         return
@@ -77,7 +73,7 @@ def testp(ctx: "Ctx", i: Instr) -> None:
     ctx.write_pred(i.ops[0], _class_of(ctx, i.sig.mods["op"], ctx.lo(a), hi))
 
 
-def _class_of(ctx: "Ctx", what: str, lo: Opnd, hi: Opnd) -> Opnd:
+def _class_of(ctx: Ctx, what: str, lo: Opnd, hi: Opnd) -> Opnd:
     """Predicate: the value with the low word `lo` and the high word `hi` (without sign) belongs to the class `what`."""
     b = ctx.b
     if what == "finite":

@@ -1,13 +1,11 @@
 """Shared by floating-point handlers: modifier texts, negation of any operand, half-precision operands, saturation."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_P, NEG, NOT_PT, PT, RZ, S_H0_H0, Opnd, imm, imm64, imm_value, is_imm, with_suffix
+from orias.lower.frame.context import Ctx
 from orias.ori.ir import Inst
 from orias.ptx.ast import Operand
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 RND: Final[dict[str, str]] = {"": "", "rn": "", "rz": ".RZ", "rm": ".RM", "rp": ".RP"}
 """PTX rounding of a result -> SASS modifier (nearest even prints nothing)."""
@@ -37,7 +35,7 @@ def neg64(o: Opnd) -> Opnd:
     return imm64(imm_value(o) ^ 1 << 63) if is_imm(o) else o ^ NEG
 
 
-def half_src(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
+def half_src(ctx: Ctx, o: Operand, type_: str) -> Opnd:
     """Source of a half-precision operation: the low half of a f16 or bf16 register, the whole word of a packed one."""
     value = ctx.src(o, type_)
     if type_.endswith("x2"):
@@ -58,13 +56,13 @@ def neg_zero_half() -> Opnd:
     return with_suffix(RZ, S_H0_H0) | NEG
 
 
-def op1(ctx: "Ctx", name: str, src: list[Opnd], width: int = 1) -> tuple[Opnd, Inst]:
+def op1(ctx: Ctx, name: str, src: list[Opnd], width: int = 1) -> tuple[Opnd, Inst]:
     """Emit an operation with one new register as its result; returns the result and the instruction."""
     d = ctx.fn.new_vreg(width=width)
     return d, ctx.b.emit(name, [d], src)
 
 
-def result_op(ctx: "Ctx", name: str, src: list[Opnd], width: int, contract: bool) -> Opnd:
+def result_op(ctx: Ctx, name: str, src: list[Opnd], width: int, contract: bool) -> Opnd:
     """Emit an operation; `contract` marks it as free to fuse into a multiply-add."""
     d, inst = op1(ctx, name, src, width)
     if contract:
@@ -72,27 +70,27 @@ def result_op(ctx: "Ctx", name: str, src: list[Opnd], width: int, contract: bool
     return d
 
 
-def ftz32(ctx: "Ctx", value: Opnd) -> Opnd:
+def ftz32(ctx: Ctx, value: Opnd) -> Opnd:
     """The f32 value; a subnormal becomes a zero of the same sign."""
     return ctx.b.r("FADD.FTZ", value, RZ | NEG)
 
 
-def sat32(ctx: "Ctx", value: Opnd, ftz: bool = False) -> Opnd:
+def sat32(ctx: Ctx, value: Opnd, ftz: bool = False) -> Opnd:
     """The f32 value clamped to [0, 1], NaN to 0."""
     return ctx.b.r("FADD.FTZ.SAT" if ftz else "FADD.SAT", RZ, value)
 
 
-def sat_half(ctx: "Ctx", value: Opnd) -> Opnd:
+def sat_half(ctx: Ctx, value: Opnd) -> Opnd:
     """The f16 value (low half) clamped to [0, 1], NaN to 0."""
     return ctx.b.r("HADD2.SAT", with_suffix(value, S_H0_H0), neg_zero_half())
 
 
-def select64(ctx: "Ctx", a: Opnd, b: Opnd, pred: Opnd) -> Opnd:
+def select64(ctx: Ctx, a: Opnd, b: Opnd, pred: Opnd) -> Opnd:
     """``pred ? a : b`` of 64-bit values."""
     return ctx.b.pack(ctx.b.r("SEL", ctx.lo(a), ctx.lo(b), pred), ctx.b.r("SEL", ctx.hi(a), ctx.hi(b), pred))
 
 
-def minmax64(ctx: "Ctx", name: str, a: Opnd, b: Opnd) -> Opnd:
+def minmax64(ctx: Ctx, name: str, a: Opnd, b: Opnd) -> Opnd:
     """f64 minimum (``DSETP.MIN.AND``) or maximum of two values.
 
     The first predicate selects `a`.  The second says that both values are NaN; the result is then `b` made quiet.
@@ -108,7 +106,7 @@ def minmax64(ctx: "Ctx", name: str, a: Opnd, b: Opnd) -> Opnd:
     return ctx.b.pack(lo, quiet)
 
 
-def sat64(ctx: "Ctx", value: Opnd) -> Opnd:
+def sat64(ctx: Ctx, value: Opnd) -> Opnd:
     """The f64 value clamped to [0, 1], NaN to 0."""
     positive = ctx.fn.new_vreg(K_P)
     ctx.b.emit("DSETP.MAX.AND", [positive, PT], [RZ, value, PT])

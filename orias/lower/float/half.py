@@ -4,23 +4,19 @@ A scalar uses the low half of its word for both lanes of the packed operation; t
 Forms measured with ptxas 13.0.88; bf16 addition and multiplication exist from sm_90 on, as in PTX.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import ABS, NEG, NOT_PT, PT, RZ, S_H0_H0, S_H1, imm, with_suffix
 from orias.lower.float.approx import in_register
 from orias.lower.float.fp import half_src, neg_half, neg_zero_half, result_op, sat_mods
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 
 def _bf16(type_: str) -> str:
     return ".BF16_V2" if type_.startswith("bf16") else ""
 
 
-def _mixed(ctx: "Ctx", i: Instr, name: str, halves: int) -> None:
+def _mixed(ctx: Ctx, i: Instr, name: str, halves: int) -> None:
     """An operation on one or two halves and a f32, which it takes from registers only."""
     t = i.sig.types[1]
     src = [in_register(ctx, ctx.src(o, t)) for o in i.ops[1 : 1 + halves]]
@@ -30,7 +26,7 @@ def _mixed(ctx: "Ctx", i: Instr, name: str, halves: int) -> None:
 
 
 @lowers("add", "sub", types="f16,bf16")
-def add(ctx: "Ctx", i: Instr) -> None:
+def add(ctx: Ctx, i: Instr) -> None:
     """Addition and subtraction; of halves, or of a half and a f32."""
     if len(i.sig.types) > 1:
         _mixed(ctx, i, "FHADD", 1)
@@ -45,7 +41,7 @@ def add(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mul", types="f16,bf16")
-def mul(ctx: "Ctx", i: Instr) -> None:
+def mul(ctx: Ctx, i: Instr) -> None:
     """Multiplication."""
     t = i.sig.types[0]
     src = [half_src(ctx, o, t) for o in i.ops[1:3]]
@@ -54,7 +50,7 @@ def mul(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("fma", types="f16,bf16")
-def fma(ctx: "Ctx", i: Instr) -> None:
+def fma(ctx: Ctx, i: Instr) -> None:
     """Fused multiply-add with ``.ftz``, ``.sat``, ``.relu``, ``.oob``; of halves, or of two halves and a f32."""
     if len(i.sig.types) > 1:
         _mixed(ctx, i, "FHFMA", 2)
@@ -72,7 +68,7 @@ def fma(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("neg", "abs", types="f16,bf16")
-def neg_abs(ctx: "Ctx", i: Instr) -> None:
+def neg_abs(ctx: Ctx, i: Instr) -> None:
     """Negation and absolute value; those of bf16 are a multiply-add with -0 * 0, the form that sm_80 has."""
     t = i.sig.types[0]
     a = half_src(ctx, i.ops[1], t) | (NEG if i.sig.name == "neg" else ABS)
@@ -85,7 +81,7 @@ def neg_abs(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("min", "max", types="f16,bf16")
-def minmax(ctx: "Ctx", i: Instr) -> None:
+def minmax(ctx: Ctx, i: Instr) -> None:
     """Minimum and maximum with ``.ftz``, ``.NaN``, ``.xorsign.abs``."""
     t = i.sig.types[0]
     mods = i.sig.mods
@@ -101,7 +97,7 @@ def minmax(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("ex2", "tanh", types="f16,bf16")
-def mufu(ctx: "Ctx", i: Instr) -> None:
+def mufu(ctx: Ctx, i: Instr) -> None:
     """``ex2.approx`` and ``tanh.approx``: one MUFU per half."""
     t = i.sig.types[0]
     name = f"MUFU.{i.sig.name.upper()}.{'BF16' if _bf16(t) else 'F16'}"

@@ -5,14 +5,12 @@ like ``{v.x, v.y, v.z, v.w}``.  A register parameter or result is passed in word
 elements), and a predicate as 0 or 1.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import PT, RZ, Opnd, imm
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.data_layout import type_words
 from orias.ptx.ast import O_REG, O_VEC, Instr, Operand, Var
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 COMPONENTS: Final = ("x", "y", "z", "w")
 
@@ -53,7 +51,7 @@ def base_register(o: Operand) -> Operand:
     return out
 
 
-def read_words(ctx: "Ctx", o: Operand, type_: str) -> list[Opnd]:
+def read_words(ctx: Ctx, o: Operand, type_: str) -> list[Opnd]:
     """The words of an argument of a scalar type or a vector of it."""
     if o.kind == O_VEC:
         return [w for e in o.elems for w in read_words(ctx, e, type_)]
@@ -64,7 +62,7 @@ def read_words(ctx: "Ctx", o: Operand, type_: str) -> list[Opnd]:
     return [ctx.word(value, k) for k in range(n)] if n > 1 else [value]
 
 
-def write_words(ctx: "Ctx", o: Operand, type_: str, words: list[Opnd]) -> None:
+def write_words(ctx: Ctx, o: Operand, type_: str, words: list[Opnd]) -> None:
     """Assign the words of a result to a register or a vector of registers."""
     if o.kind == O_VEC:
         n = len(words) // len(o.elems)

@@ -4,17 +4,14 @@ A 16-bit value is in a word with an unspecified upper half; only operations that
 The carry flag is the carry of IADD3 and IADD3.X.  A subtraction adds the complement; its carry means "no borrow".
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import INV, K_P, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, is_imm, is_reg
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import TYPE_BITS, Instr
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 
 _BYTES: Final = ("u8x4", "s8x4")
 _FIELDS: Final[dict[str, str]] = {"u32": "32", "u16x2": "16x2", "s16x2": "S16x2", "u8x4": "U8x4", "s8x4": "S8x4"}
@@ -42,7 +39,7 @@ def inverted(o: Opnd) -> Opnd:
     return o ^ INV
 
 
-def extend16(ctx: "Ctx", value: Opnd, signed: bool) -> Opnd:
+def extend16(ctx: Ctx, value: Opnd, signed: bool) -> Opnd:
     """A 16-bit value extended to 32 bits."""
     if is_imm(value):
         v = imm_value(value) & 0xFFFF
@@ -52,24 +49,24 @@ def extend16(ctx: "Ctx", value: Opnd, signed: bool) -> Opnd:
     return ctx.b.r("LOP3.LUT", value, imm(0xFFFF), RZ, imm(0xC0), NOT_PT)
 
 
-def upper16(ctx: "Ctx", pair: Opnd, signed: bool) -> Opnd:
+def upper16(ctx: Ctx, pair: Opnd, signed: bool) -> Opnd:
     """The upper one of the two 16-bit integers of a word, extended to 32 bits."""
     if is_imm(pair):
         return extend16(ctx, imm(imm_value(pair) >> 16), signed)
     return ctx.b.r("PRMT", pair, imm(0xBB32 if signed else 0x7732), RZ)
 
 
-def pair_of(ctx: "Ctx", lower: Opnd, upper: Opnd) -> Opnd:
+def pair_of(ctx: Ctx, lower: Opnd, upper: Opnd) -> Opnd:
     """The word whose halves are the lower halves of two words."""
     return ctx.b.r("PRMT", lower, imm(0x5410), upper)
 
 
-def mask_sign(ctx: "Ctx", value: Opnd) -> Opnd:
+def mask_sign(ctx: Ctx, value: Opnd) -> Opnd:
     """All ones if the word is negative, else 0."""
     return ctx.b.r("SHF.R.S32.HI", RZ, imm(31), value)
 
 
-def saturate(ctx: "Ctx", a: Opnd, b: Opnd, total: Opnd, subtract: bool) -> Opnd:
+def saturate(ctx: Ctx, a: Opnd, b: Opnd, total: Opnd, subtract: bool) -> Opnd:
     """`total` = a + b (or a - b); on overflow, the nearest signed 32-bit number."""
     # Overflow: the operands have equal signs (b's is flipped for a subtraction) and the result has the other sign.
     lut = 0x18 if subtract else 0x42
@@ -80,7 +77,7 @@ def saturate(ctx: "Ctx", a: Opnd, b: Opnd, total: Opnd, subtract: bool) -> Opnd:
 
 
 @lowers("add", "sub", types="int")
-def lower_add(ctx: "Ctx", i: Instr) -> None:
+def lower_add(ctx: Ctx, i: Instr) -> None:
     """add, sub, add.cc, sub.cc, add.sat, packed sums."""
     type_ = i.sig.types[-1]
     sub = i.sig.name == "sub"
@@ -126,7 +123,7 @@ def lower_add(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("addc", "subc", types="int")
-def lower_addc(ctx: "Ctx", i: Instr) -> None:
+def lower_addc(ctx: Ctx, i: Instr) -> None:
     """addc, subc, with or without .cc."""
     type_ = i.sig.types[-1]
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
@@ -145,7 +142,7 @@ def lower_addc(ctx: "Ctx", i: Instr) -> None:
     _add_with_carry(ctx, i, a, inverted(b) if i.sig.name == "subc" else b)
 
 
-def _add_with_carry(ctx: "Ctx", i: Instr, a: Opnd, b: Opnd) -> None:
+def _add_with_carry(ctx: Ctx, i: Instr, a: Opnd, b: Opnd) -> None:
     d = ctx.fn.new_vreg(K_R)
     dst = [d]
     if "cc" in i.sig.mods:
@@ -156,7 +153,7 @@ def _add_with_carry(ctx: "Ctx", i: Instr, a: Opnd, b: Opnd) -> None:
         ctx.write_cc(dst[1])
 
 
-def product(ctx: "Ctx", a: Opnd, b: Opnd, type_: str, size: str) -> Opnd:
+def product(ctx: Ctx, a: Opnd, b: Opnd, type_: str, size: str) -> Opnd:
     """The lo, hi or wide product of two values of an integer type."""
     bits = TYPE_BITS[type_]
     signed = is_signed(type_)
@@ -177,7 +174,7 @@ def product(ctx: "Ctx", a: Opnd, b: Opnd, type_: str, size: str) -> Opnd:
     return _high64(ctx, a, b, signed)
 
 
-def _high64(ctx: "Ctx", a: Opnd, b: Opnd, signed: bool) -> Opnd:
+def _high64(ctx: Ctx, a: Opnd, b: Opnd, signed: bool) -> Opnd:
     """High 64 bits of a 64 x 64-bit product.
 
     The two middle products are summed with a carry, which is word 3 of the sum; the high word of the low product adds a
@@ -202,7 +199,7 @@ def _high64(ctx: "Ctx", a: Opnd, b: Opnd, signed: bool) -> Opnd:
 
 
 @lowers("mul", types="int")
-def lower_mul(ctx: "Ctx", i: Instr) -> None:
+def lower_mul(ctx: Ctx, i: Instr) -> None:
     """mul.lo, mul.hi, mul.wide."""
     type_ = i.sig.types[-1]
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
@@ -210,7 +207,7 @@ def lower_mul(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mad", types="int")
-def lower_mad(ctx: "Ctx", i: Instr) -> None:
+def lower_mad(ctx: Ctx, i: Instr) -> None:
     """mad.lo, mad.hi, mad.wide, with .cc or .sat."""
     type_ = i.sig.types[-1]
     bits = TYPE_BITS[type_]
@@ -245,7 +242,7 @@ def lower_mad(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("madc", types="int")
-def lower_madc(ctx: "Ctx", i: Instr) -> None:
+def lower_madc(ctx: Ctx, i: Instr) -> None:
     """madc.lo, madc.hi, with or without .cc."""
     type_ = i.sig.types[-1]
     a, b, c = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_), ctx.src(i.ops[3], type_)
@@ -264,7 +261,7 @@ def lower_madc(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mul24", "mad24", types="int")
-def lower_mul24(ctx: "Ctx", i: Instr) -> None:
+def lower_mul24(ctx: Ctx, i: Instr) -> None:
     """mul24, mad24: products of the operands' low 24 bits; lo is bits 0..31 of the product, hi bits 16..47."""
     type_ = i.sig.types[-1]
     signed = is_signed(type_)
@@ -285,7 +282,7 @@ def lower_mul24(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("neg", types="int")
-def lower_neg(ctx: "Ctx", i: Instr) -> None:
+def lower_neg(ctx: Ctx, i: Instr) -> None:
     """neg of 16, 32 and 64 bits."""
     type_ = i.sig.types[-1]
     a = ctx.src(i.ops[1], type_)
@@ -300,7 +297,7 @@ def lower_neg(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("abs", types="int")
-def lower_abs(ctx: "Ctx", i: Instr) -> None:
+def lower_abs(ctx: Ctx, i: Instr) -> None:
     """abs of 16, 32 and 64 bits."""
     type_ = i.sig.types[-1]
     a = ctx.src(i.ops[1], type_)
@@ -315,7 +312,7 @@ def lower_abs(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("min", "max", types="int")
-def lower_minmax(ctx: "Ctx", i: Instr) -> None:
+def lower_minmax(ctx: Ctx, i: Instr) -> None:
     """min, max: IMNMX or VIMNMX; 16-bit pairs and .relu where the target has packed integers."""
     type_ = i.sig.types[-1]
     bits = TYPE_BITS[type_]

@@ -1,33 +1,31 @@
 """Logic, shifts and bit fields."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import INV, K_P, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, is_imm
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.add_multiply import extend16, mask_sign, negated
 from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import O_IMM, O_PAIR, O_SINK, TYPE_BITS, Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _LUT: Final[dict[str, int]] = {"and": 0xC0, "or": 0xFC, "xor": 0x3C}
 _PLUT: Final[dict[str, int]] = {"and": 0x80, "or": 0xA8, "xor": 0x28}
 """The table of :func:`plop3` with a third input that is always true, as ptxas writes it."""
 
 
-def lop3(ctx: "Ctx", a: Opnd, b: Opnd, c: Opnd, lut: int) -> Opnd:
+def lop3(ctx: Ctx, a: Opnd, b: Opnd, c: Opnd, lut: int) -> Opnd:
     """A LOP3.LUT of three words."""
     return ctx.b.r("LOP3.LUT", a, b, c, imm(lut), NOT_PT)
 
 
-def plop3(ctx: "Ctx", a: Opnd, b: Opnd, op: str) -> Opnd:
+def plop3(ctx: Ctx, a: Opnd, b: Opnd, op: str) -> Opnd:
     """and, or, xor of two predicates."""
     return ctx.b.setp("PLOP3.LUT", a, b, PT, imm(_PLUT[op]), imm(0))
 
 
 @lowers("and", "or", "xor", types="int")
-def lower_logic(ctx: "Ctx", i: Instr) -> None:
+def lower_logic(ctx: Ctx, i: Instr) -> None:
     """and, or, xor of 16, 32 and 64 bits."""
     type_ = i.sig.types[-1]
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
@@ -39,13 +37,13 @@ def lower_logic(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("and", "or", "xor", types="pred")
-def lower_logic_pred(ctx: "Ctx", i: Instr) -> None:
+def lower_logic_pred(ctx: Ctx, i: Instr) -> None:
     """and, or, xor of predicates."""
     ctx.write_pred(i.ops[0], plop3(ctx, ctx.pred_src(i.ops[1]), ctx.pred_src(i.ops[2]), i.sig.name))
 
 
 @lowers("not", types="int")
-def lower_not(ctx: "Ctx", i: Instr) -> None:
+def lower_not(ctx: Ctx, i: Instr) -> None:
     """not of 16, 32 and 64 bits."""
     type_ = i.sig.types[-1]
     a = ctx.src(i.ops[1], type_)
@@ -56,13 +54,13 @@ def lower_not(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("not", types="pred")
-def lower_not_pred(ctx: "Ctx", i: Instr) -> None:
+def lower_not_pred(ctx: Ctx, i: Instr) -> None:
     """not of a predicate."""
     ctx.write_pred(i.ops[0], ctx.pred_src(i.ops[1]) ^ INV)
 
 
 @lowers("cnot", types="int")
-def lower_cnot(ctx: "Ctx", i: Instr) -> None:
+def lower_cnot(ctx: Ctx, i: Instr) -> None:
     """cnot: 1 if the value is 0, else 0."""
     type_ = i.sig.types[-1]
     a = ctx.src(i.ops[1], type_)
@@ -76,7 +74,7 @@ def lower_cnot(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("lop3", types="int")
-def lower_lop3(ctx: "Ctx", i: Instr) -> None:
+def lower_lop3(ctx: Ctx, i: Instr) -> None:
     """lop3, and lop3.BoolOp with the predicate result (d != 0) BoolOp q."""
     dst = i.ops[0]
     if i.ops[4].kind != O_IMM:
@@ -101,7 +99,7 @@ def lower_lop3(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("shl", types="int")
-def lower_shl(ctx: "Ctx", i: Instr) -> None:
+def lower_shl(ctx: Ctx, i: Instr) -> None:
     """shl; shift amounts are clamped to the width."""
     type_ = i.sig.types[-1]
     a, n = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], "u32")
@@ -112,7 +110,7 @@ def lower_shl(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("shr", types="int")
-def lower_shr(ctx: "Ctx", i: Instr) -> None:
+def lower_shr(ctx: Ctx, i: Instr) -> None:
     """shr, arithmetic for signed types; shift amounts are clamped to the width."""
     type_ = i.sig.types[-1]
     a, n = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], "u32")
@@ -127,7 +125,7 @@ def lower_shr(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("shf", types="int")
-def lower_shf(ctx: "Ctx", i: Instr) -> None:
+def lower_shf(ctx: Ctx, i: Instr) -> None:
     """shf.l gives the high word of the shifted pair, shf.r the low word."""
     low, high, n = (ctx.src(o, "b32") for o in i.ops[1:4])
     wrap = ".W" if i.sig.mods.get("wrap") == "wrap" else ""
@@ -135,7 +133,7 @@ def lower_shf(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], ctx.b.r(name, low, n, high))
 
 
-def _byte(ctx: "Ctx", o: Opnd) -> Opnd:
+def _byte(ctx: Ctx, o: Opnd) -> Opnd:
     """The low byte of a field position or length.  (The 64-bit instructions use the whole word, as ptxas does.)"""
     if is_imm(o):
         return imm(imm_value(o) & 0xFF)
@@ -143,7 +141,7 @@ def _byte(ctx: "Ctx", o: Opnd) -> Opnd:
 
 
 @lowers("bfe", types="int")
-def lower_bfe(ctx: "Ctx", i: Instr) -> None:
+def lower_bfe(ctx: Ctx, i: Instr) -> None:
     """bfe: shift the field down, then zero- or sign-extend it from its length."""
     type_ = i.sig.types[-1]
     signed = is_signed(type_)
@@ -167,7 +165,7 @@ def lower_bfe(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("bfi", types="int")
-def lower_bfi(ctx: "Ctx", i: Instr) -> None:
+def lower_bfi(ctx: Ctx, i: Instr) -> None:
     """bfi: the bits under the field's mask come from the shifted first source, the other bits from the second."""
     type_ = i.sig.types[-1]
     a, base = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
@@ -187,7 +185,7 @@ def lower_bfi(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("bfind", types="int")
-def lower_bfind(ctx: "Ctx", i: Instr) -> None:
+def lower_bfind(ctx: Ctx, i: Instr) -> None:
     """bfind: position of the highest bit that differs from the sign (.shiftamt: its distance from the top); -1 for none."""
     type_ = i.sig.types[-1]
     signed = is_signed(type_)
@@ -213,7 +211,7 @@ def lower_bfind(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("clz", types="int")
-def lower_clz(ctx: "Ctx", i: Instr) -> None:
+def lower_clz(ctx: Ctx, i: Instr) -> None:
     """clz: 31 (63) minus the position of the highest set bit, which FLO gives as -1 for zero."""
     a = ctx.src(i.ops[1], i.sig.types[-1])
     r = ctx.b.r
@@ -228,7 +226,7 @@ def lower_clz(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("clmad", types="int")
-def lower_clmad(ctx: "Ctx", i: Instr) -> None:
+def lower_clmad(ctx: Ctx, i: Instr) -> None:
     """clmad: the lower or upper 64 bits of a product without carries, exclusive or the third operand."""
     words = [ctx.src(o, "u64") for o in i.ops[1:4]]
     words = [ctx.b.copy(w, 2) if is_imm(w) else w for w in words]
@@ -236,7 +234,7 @@ def lower_clmad(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("popc", types="int")
-def lower_popc(ctx: "Ctx", i: Instr) -> None:
+def lower_popc(ctx: Ctx, i: Instr) -> None:
     """popc of 32 and 64 bits."""
     a = ctx.src(i.ops[1], i.sig.types[-1])
     if TYPE_BITS[i.sig.types[-1]] == 32:
@@ -246,7 +244,7 @@ def lower_popc(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("brev", types="int")
-def lower_brev(ctx: "Ctx", i: Instr) -> None:
+def lower_brev(ctx: Ctx, i: Instr) -> None:
     """brev of 32 and 64 bits."""
     a = ctx.src(i.ops[1], i.sig.types[-1])
     if TYPE_BITS[i.sig.types[-1]] == 32:
@@ -256,7 +254,7 @@ def lower_brev(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("prmt", types="int")
-def lower_prmt(ctx: "Ctx", i: Instr) -> None:
+def lower_prmt(ctx: Ctx, i: Instr) -> None:
     """prmt in every mode."""
     a, b, sel = (ctx.src(o, "b32") for o in i.ops[1:4])
     mode = i.sig.mods.get("mode", "")
@@ -264,14 +262,14 @@ def lower_prmt(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("bmsk", types="int")
-def lower_bmsk(ctx: "Ctx", i: Instr) -> None:
+def lower_bmsk(ctx: Ctx, i: Instr) -> None:
     """bmsk.clamp, bmsk.wrap."""
     a, b = ctx.src(i.ops[1], "b32"), ctx.src(i.ops[2], "b32")
     ctx.write(i.ops[0], ctx.b.r("BMSK.W" if i.sig.mods.get("wrap") == "wrap" else "BMSK", a, b))
 
 
 @lowers("szext", types="int")
-def lower_szext(ctx: "Ctx", i: Instr) -> None:
+def lower_szext(ctx: Ctx, i: Instr) -> None:
     """szext.clamp, szext.wrap."""
     type_ = i.sig.types[-1]
     a, b = ctx.src(i.ops[1], "b32"), ctx.src(i.ops[2], "b32")
@@ -280,7 +278,7 @@ def lower_szext(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("fns", types="any")
-def lower_fns(ctx: "Ctx", i: Instr) -> None:
+def lower_fns(ctx: Ctx, i: Instr) -> None:
     """fns: position of the |offset|-th set bit of a mask, from `base` up (offset > 0) or down (offset < 0); -1 for none.
 
     The downward search runs on the reversed mask; offset 0 tests bit `base` itself.  Like ptxas's code, this is a

@@ -1,21 +1,19 @@
 """setp, set, selp, slct for integers, and the selections of all other types."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import INV, K_P, PT, RZ, Opnd, imm
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.add_multiply import extend16
 from orias.lower.integer.bits import plop3
 from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import O_PAIR, TYPE_BITS, Instr, Operand
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 _UNSIGNED: Final[dict[str, str]] = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
-def compare(ctx: "Ctx", cmp: str, type_: str, a: Opnd, b: Opnd, with_complement: bool) -> tuple[Opnd, Opnd]:
+def compare(ctx: Ctx, cmp: str, type_: str, a: Opnd, b: Opnd, with_complement: bool) -> tuple[Opnd, Opnd]:
     """The comparison and, with `with_complement`, its complement (otherwise PT)."""
     signed = is_signed(type_)
     if cmp in _UNSIGNED:
@@ -31,7 +29,7 @@ def compare(ctx: "Ctx", cmp: str, type_: str, a: Opnd, b: Opnd, with_complement:
     return p, p ^ INV if with_complement else PT
 
 
-def write_compared(ctx: "Ctx", dst: Operand, p: Opnd, i: Instr, operand: int) -> None:
+def write_compared(ctx: Ctx, dst: Operand, p: Opnd, i: Instr, operand: int) -> None:
     """Write p, and its complement to the second predicate of ``p|q``; both are combined with the predicate operand, if any."""
     q = p ^ INV
     pair = dst.kind == O_PAIR
@@ -49,7 +47,7 @@ def write_compared(ctx: "Ctx", dst: Operand, p: Opnd, i: Instr, operand: int) ->
 
 
 @lowers("setp", types="int")
-def lower_setp(ctx: "Ctx", i: Instr) -> None:
+def lower_setp(ctx: Ctx, i: Instr) -> None:
     """setp on integers."""
     type_ = i.sig.types[-1]
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
@@ -70,7 +68,7 @@ def lower_setp(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("set", types="int")
-def lower_set(ctx: "Ctx", i: Instr) -> None:
+def lower_set(ctx: Ctx, i: Instr) -> None:
     """set on integers: all ones, or 1.0 for a float result type."""
     dtype, stype = i.sig.types[0], i.sig.types[-1]
     a, b = ctx.src(i.ops[1], stype), ctx.src(i.ops[2], stype)
@@ -83,20 +81,20 @@ def lower_set(ctx: "Ctx", i: Instr) -> None:
 _TRUE: Final[dict[str, int]] = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 
 
-def write_set(ctx: "Ctx", dst: Operand, p: Opnd, dtype: str) -> None:
+def write_set(ctx: Ctx, dst: Operand, p: Opnd, dtype: str) -> None:
     """Write the value that set gives for the predicate `p`."""
     ctx.write(dst, ctx.b.r("SEL", imm(_TRUE.get(dtype, 0xFFFFFFFF)), RZ, p))
 
 
 @lowers("selp")
-def lower_selp(ctx: "Ctx", i: Instr) -> None:
+def lower_selp(ctx: Ctx, i: Instr) -> None:
     """selp on words, for every type that has no selection of its own."""
     type_ = i.sig.types[-1]
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
     ctx.write(i.ops[0], select(ctx, a, b, ctx.pred_src(i.ops[3]), type_))
 
 
-def select(ctx: "Ctx", a: Opnd, b: Opnd, p: Opnd, type_: str) -> Opnd:
+def select(ctx: Ctx, a: Opnd, b: Opnd, p: Opnd, type_: str) -> Opnd:
     """p ? a : b."""
     if TYPE_BITS[type_] <= 32:
         return ctx.b.r("SEL", a, b, p)
@@ -105,7 +103,7 @@ def select(ctx: "Ctx", a: Opnd, b: Opnd, p: Opnd, type_: str) -> Opnd:
 
 
 @lowers("slct", types="int")
-def lower_slct(ctx: "Ctx", i: Instr) -> None:
+def lower_slct(ctx: Ctx, i: Instr) -> None:
     """slct with an integer selector: a if it is not negative, else b."""
     type_ = i.sig.types[0]
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)

@@ -1,21 +1,17 @@
 """``cvt`` between integer types, with and without ``.sat``."""
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import K_R, NOT_PT, PT, RZ, Opnd, imm, imm64, in_file
 from orias.lower.float.fp import select64
+from orias.lower.frame.context import Ctx
 from orias.lower.integer.widen import INT_BITS, extend, is_signed
 from orias.ptx.ast import Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _INVERT = PT ^ NOT_PT
 _MAX_S32 = 0x7FFFFFFF
 _MAX_S64 = 0x7FFFFFFFFFFFFFFF
 
 
-def int_to_int(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
+def int_to_int(ctx: Ctx, i: Instr, d: str, s: str) -> None:
     """Truncate, extend or saturate integer type `s` to `d`, and extend the result to the destination register."""
     a = ctx.src(i.ops[1], s)
     wide = INT_BITS[d] == 64
@@ -45,22 +41,22 @@ def int_to_int(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     ctx.write(i.ops[0], word)
 
 
-def _clamp_high(ctx: "Ctx", word: Opnd, limit: int, signed: bool) -> Opnd:
+def _clamp_high(ctx: Ctx, word: Opnd, limit: int, signed: bool) -> Opnd:
     p = ctx.b.setp("ISETP.GT.AND" if signed else "ISETP.GT.U32.AND", word, imm(limit), PT)
     return ctx.b.r("SEL", word, imm(limit), p ^ _INVERT)
 
 
-def _clamp_low(ctx: "Ctx", word: Opnd, limit: int) -> Opnd:
+def _clamp_low(ctx: Ctx, word: Opnd, limit: int) -> Opnd:
     p = ctx.b.setp("ISETP.LT.AND", word, imm(limit), PT)
     return ctx.b.r("SEL", word, imm(limit), p ^ _INVERT)
 
 
-def clamp(ctx: "Ctx", word: Opnd, low: int, high: int) -> Opnd:
+def clamp(ctx: Ctx, word: Opnd, low: int, high: int) -> Opnd:
     """A signed word clamped to [low, high]."""
     return _clamp_high(ctx, _clamp_low(ctx, word, low), high, True)
 
 
-def _saturate_32(ctx: "Ctx", word: Opnd, d: str, source: str) -> Opnd:
+def _saturate_32(ctx: Ctx, word: Opnd, d: str, source: str) -> Opnd:
     """A word of type `source` (s32 or u32), clamped to the range of `d` (8 to 64 bits)."""
     bits = INT_BITS[d]
     if source == "s32":
@@ -76,7 +72,7 @@ def _saturate_32(ctx: "Ctx", word: Opnd, d: str, source: str) -> Opnd:
     return word if top >= 32 else _clamp_high(ctx, word, (1 << top) - 1, False)
 
 
-def _narrow_64(ctx: "Ctx", a: Opnd, d: str, s: str) -> Opnd:
+def _narrow_64(ctx: Ctx, a: Opnd, d: str, s: str) -> Opnd:
     """A 64-bit integer saturated to one word: to u32, or to s32 if both types are signed."""
     b = ctx.b
     lo = ctx.lo(a)
@@ -94,7 +90,7 @@ def _narrow_64(ctx: "Ctx", a: Opnd, d: str, s: str) -> Opnd:
     return word
 
 
-def _saturate_64_to_64(ctx: "Ctx", a: Opnd, d: str, s: str) -> Opnd:
+def _saturate_64_to_64(ctx: Ctx, a: Opnd, d: str, s: str) -> Opnd:
     """s64 to u64 (negative gives 0) or u64 to s64 (too large gives the maximum)."""
     if d[0] == s[0]:
         return a

@@ -3,20 +3,16 @@
 ``docs/facts/arithmetic.md``, "Integer division", has the 32-bit sequence; division by zero gives all ones.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, in_file
 from orias.lower.float.approx import in_register, unless
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.widen import extend, is_signed
 from orias.ptx.ast import Instr
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 
 @lowers("div", "rem", types="int")
-def div_rem(ctx: "Ctx", i: Instr) -> None:
+def div_rem(ctx: Ctx, i: Instr) -> None:
     """``div`` and ``rem`` of integers."""
     t = i.sig.types[0]
     rem = i.sig.name == "rem"
@@ -36,17 +32,17 @@ def div_rem(ctx: "Ctx", i: Instr) -> None:
         ctx.write(i.ops[0], _or_ones(ctx, b, r if rem else q))
 
 
-def _pair(ctx: "Ctx", o: Opnd) -> Opnd:
+def _pair(ctx: Ctx, o: Opnd) -> Opnd:
     return o if in_file(o, K_R) else ctx.b.copy(o, 2)
 
 
-def _or_ones(ctx: "Ctx", divisor: Opnd, value: Opnd) -> Opnd:
+def _or_ones(ctx: Ctx, divisor: Opnd, value: Opnd) -> Opnd:
     """All ones if the divisor is zero, else the value."""
     nonzero = ctx.b.setp("ISETP.NE.U32.AND", divisor, RZ, PT)
     return unless(ctx, nonzero, "LOP3.LUT", value, RZ, divisor, RZ, imm(0x33), NOT_PT)
 
 
-def _signed(ctx: "Ctx", a: Opnd, b: Opnd, rem: bool, small: bool) -> Opnd:
+def _signed(ctx: Ctx, a: Opnd, b: Opnd, rem: bool, small: bool) -> Opnd:
     """Signed division by way of magnitudes: the remainder has the sign of a, the quotient the sign of a xor b."""
     e = ctx.b
     ua = e.r("IABS", a)
@@ -58,7 +54,7 @@ def _signed(ctx: "Ctx", a: Opnd, b: Opnd, rem: bool, small: bool) -> Opnd:
     return _or_ones(ctx, b, unless(ctx, plus, "IADD3", value, value | NEG, RZ, RZ))
 
 
-def _unsigned16(ctx: "Ctx", a: Opnd, b: Opnd) -> tuple[Opnd, Opnd]:
+def _unsigned16(ctx: Ctx, a: Opnd, b: Opnd) -> tuple[Opnd, Opnd]:
     """Quotient and remainder of two values below 2**16 (a divisor's magnitude may be 2**15).
 
     The reciprocal is too large by one to three units of 2**-23.  Times a, the error is less than 1/b: the truncation is
@@ -70,7 +66,7 @@ def _unsigned16(ctx: "Ctx", a: Opnd, b: Opnd) -> tuple[Opnd, Opnd]:
     return q, e.r("IMAD", q | NEG, b, a)
 
 
-def _unsigned32(ctx: "Ctx", a: Opnd, b: Opnd, to_float: str) -> tuple[Opnd, Opnd]:
+def _unsigned32(ctx: Ctx, a: Opnd, b: Opnd, to_float: str) -> tuple[Opnd, Opnd]:
     """Quotient and remainder of 32-bit values: a lower estimate of 2**32 / b, one Newton step, two corrections."""
     e = ctx.b
     r = e.r("IADD3", e.r("MUFU.RCP", e.r(to_float, b)), imm(0x0FFFFFFE), RZ)

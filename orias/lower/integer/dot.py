@@ -1,16 +1,12 @@
 """Sums of products and of absolute differences: dp2a dp4a sad."""
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import NEG, NOT_PT, PT, Opnd
 from orias.lower.float.fp import select64
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.widen import extend, is_signed
 from orias.ptx.ast import Instr
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 
 def _sign(type_: str) -> str:
@@ -18,7 +14,7 @@ def _sign(type_: str) -> str:
 
 
 @lowers("dp4a")
-def dp4a(ctx: "Ctx", i: Instr) -> None:
+def dp4a(ctx: Ctx, i: Instr) -> None:
     """``dp4a``: four byte products added to a word."""
     ta, tb = i.sig.types[:2]
     src = [ctx.src(o, "b32") for o in i.ops[1:4]]
@@ -26,7 +22,7 @@ def dp4a(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("dp2a")
-def dp2a(ctx: "Ctx", i: Instr) -> None:
+def dp2a(ctx: Ctx, i: Instr) -> None:
     """``dp2a.lo`` and ``.hi``: two products of halves and bytes added to a word."""
     ta, tb = i.sig.types[:2]
     half = i.sig.mods["mulsize"].upper()
@@ -35,7 +31,7 @@ def dp2a(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("sad")
-def sad(ctx: "Ctx", i: Instr) -> None:
+def sad(ctx: Ctx, i: Instr) -> None:
     """``sad``: c + abs(a - b)."""
     t = i.sig.types[0]
     a, b, c = [ctx.src(o, t) for o in i.ops[1:4]]
@@ -50,7 +46,7 @@ def sad(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], ctx.b.r("IADD3", c, ctx.b.r(name, a, b, NOT_PT), ctx.b.r(name, a, b, PT) | NEG))
 
 
-def _abs_diff64(ctx: "Ctx", type_: str, a: Opnd, b: Opnd) -> Opnd:
+def _abs_diff64(ctx: Ctx, type_: str, a: Opnd, b: Opnd) -> Opnd:
     a = a if ctx.words(a) == 2 else ctx.b.copy(a, 2)
     b = b if ctx.words(b) == 2 else ctx.b.copy(b, 2)
     p = ctx.b.pred("isetp64.GE.U64" if type_ == "u64" else "isetp64.GE.S64", a, b, PT)

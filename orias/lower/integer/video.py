@@ -5,18 +5,16 @@ destination type; a second operation may then combine it with c.  A result that 
 Results are those of the PTX manual; where ptxas 13.0.88 computes something else, docs/facts/arithmetic.md says so.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import NEG, NOT_PT, PT, RZ, Opnd, imm, imm64
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.params import extract_selector
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.add_multiply import negated
 from orias.lower.integer.compare import compare
 from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import Instr, Operand
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _PART: Final[dict[str, tuple[int, int]]] = {
     "b0": (0, 8), "b1": (1, 8), "b2": (2, 8), "b3": (3, 8), "h0": (0, 16), "h1": (2, 16),
@@ -40,7 +38,7 @@ def whole(o: Operand) -> Operand:
     return out
 
 
-def _part(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
+def _part(ctx: Ctx, o: Operand, type_: str) -> Opnd:
     """The selected part of an operand, extended to 32 bits by its type."""
     value = ctx.src(whole(o), "b32")
     if o.comp not in _PART:
@@ -62,24 +60,24 @@ class _Number:
         """Whether it may be negative."""
         return self.kind[0] == "s"
 
-    def word(self, ctx: "Ctx") -> Opnd:
+    def word(self, ctx: Ctx) -> Opnd:
         """Its low 32 bits."""
         return self.value if self.kind[1:] == "32" else ctx.lo(self.value)
 
-    def wide(self, ctx: "Ctx") -> Opnd:
+    def wide(self, ctx: Ctx) -> Opnd:
         """Its 64 bits."""
         return _wide(ctx, self.value, self.kind) if self.kind[1:] == "32" else self.value
 
 
-def _wide(ctx: "Ctx", value: Opnd, type_: str) -> Opnd:
+def _wide(ctx: Ctx, value: Opnd, type_: str) -> Opnd:
     return ctx.b.r("sext64", value, width=2) if is_signed(type_) else ctx.b.pack(value, imm(0))
 
 
-def _choose(ctx: "Ctx", low: bool, type_: str, a: Opnd, b: Opnd) -> Opnd:
+def _choose(ctx: Ctx, low: bool, type_: str, a: Opnd, b: Opnd) -> Opnd:
     return ctx.b.r(ctx.min_max(is_signed(type_)), a, b, PT if low else NOT_PT)
 
 
-def _clamp(ctx: "Ctx", n: _Number, bits: int, dtype: str) -> Opnd:
+def _clamp(ctx: Ctx, n: _Number, bits: int, dtype: str) -> Opnd:
     """The low word of a number limited to so many bits of a type."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed(dtype) else (0, (1 << bits) - 1)
     if n.kind == "u32":
@@ -92,7 +90,7 @@ def _clamp(ctx: "Ctx", n: _Number, bits: int, dtype: str) -> Opnd:
     return ctx.b.r("SEL", imm(high), out, above)
 
 
-def _finish(ctx: "Ctx", i: Instr, n: _Number, dtype: str) -> None:
+def _finish(ctx: Ctx, i: Instr, n: _Number, dtype: str) -> None:
     """Saturate a number, apply the second operation or insert the result into c, and write it."""
     dst = i.ops[0]
     r = ctx.b.r
@@ -106,7 +104,7 @@ def _finish(ctx: "Ctx", i: Instr, n: _Number, dtype: str) -> None:
     ctx.write(whole(dst), _combined(ctx, i, n, dtype))
 
 
-def _combined(ctx: "Ctx", i: Instr, n: _Number, dtype: str) -> Opnd:
+def _combined(ctx: Ctx, i: Instr, n: _Number, dtype: str) -> Opnd:
     """The result after the second operation, if there is one."""
     op = i.sig.mods.get("op", "")
     value = n.word(ctx)
@@ -127,7 +125,7 @@ def _combined(ctx: "Ctx", i: Instr, n: _Number, dtype: str) -> Opnd:
 
 
 @lowers("vadd", "vsub", "vabsdiff", "vmin", "vmax", types="any")
-def lower_video(ctx: "Ctx", i: Instr) -> None:
+def lower_video(ctx: Ctx, i: Instr) -> None:
     """vadd, vsub, vabsdiff, vmin, vmax."""
     dtype, atype, btype = i.sig.types[:3]
     a, b = _part(ctx, i.ops[1], atype), _part(ctx, i.ops[2], btype)
@@ -144,7 +142,7 @@ def lower_video(ctx: "Ctx", i: Instr) -> None:
     _finish(ctx, i, n, dtype)
 
 
-def _sum(ctx: "Ctx", a: _Number, b: _Number, minus: bool, exact: bool) -> _Number:
+def _sum(ctx: Ctx, a: _Number, b: _Number, minus: bool, exact: bool) -> _Number:
     """a + b or a - b, of which 32 bits do if the result is not saturated."""
     if not exact:
         return _Number(ctx.b.r("IADD3", a.value, negated(b.value) if minus else b.value, RZ), "u32")
@@ -152,7 +150,7 @@ def _sum(ctx: "Ctx", a: _Number, b: _Number, minus: bool, exact: bool) -> _Numbe
     return _Number(ctx.b.r("iadd64", a.wide(ctx), wide | NEG if minus else wide, width=2), "s64")
 
 
-def _mixed(ctx: "Ctx", name: str, a: Opnd, b: Opnd) -> _Number:
+def _mixed(ctx: Ctx, name: str, a: Opnd, b: Opnd) -> _Number:
     """vabsdiff, vmin, vmax of a signed and an unsigned operand, in 64 bits."""
     r = ctx.b.r
     first = ctx.b.pred(f"isetp64.{'LT' if name == 'vmin' else 'GT'}.S64", a, b, PT)
@@ -164,7 +162,7 @@ def _mixed(ctx: "Ctx", name: str, a: Opnd, b: Opnd) -> _Number:
 
 
 @lowers("vshl", "vshr", types="any")
-def lower_video_shift(ctx: "Ctx", i: Instr) -> None:
+def lower_video_shift(ctx: Ctx, i: Instr) -> None:
     """vshl and vshr; the amount is clamped at 32 or taken modulo 32."""
     dtype, atype, btype = i.sig.types[:3]
     r = ctx.b.r
@@ -185,7 +183,7 @@ def lower_video_shift(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("vset", types="any")
-def lower_video_set(ctx: "Ctx", i: Instr) -> None:
+def lower_video_set(ctx: Ctx, i: Instr) -> None:
     """vset: 1 or 0; a second operation takes c without sign."""
     atype, btype = i.sig.types[:2]
     a, b = _part(ctx, i.ops[1], atype), _part(ctx, i.ops[2], btype)
@@ -197,7 +195,7 @@ def lower_video_set(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("vmad", types="any")
-def lower_video_mad(ctx: "Ctx", i: Instr) -> None:
+def lower_video_mad(ctx: Ctx, i: Instr) -> None:
     """vmad: the exact product plus c (and 1 with .po), shifted right, saturated; signed if any of it can be negative."""
     atype, btype = i.sig.types[1:3]
     mods = i.sig.mods
@@ -233,7 +231,7 @@ def lower_video_mad(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], out)
 
 
-def _product(ctx: "Ctx", a: _Number, b: _Number) -> Opnd:
+def _product(ctx: Ctx, a: _Number, b: _Number) -> Opnd:
     """The 64 bits of a product."""
     r = ctx.b.r
     if a.signed() == b.signed():

@@ -5,17 +5,15 @@ other lanes come from c.  With ``.add`` the computed lanes are summed and added 
 compares the results with those of ptxas 13.0.88.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import NEG, NOT_PT, PT, RZ, Opnd, imm
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.params import extract_selector, insert_selector
 from orias.lower.frame.registry import lowers
 from orias.lower.integer.video import whole
 from orias.lower.integer.widen import is_signed
 from orias.ptx.ast import Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _COMPARE: Final[dict[str, str]] = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
 _DEFAULT: Final[dict[int, tuple[str, str]]] = {2: ("10", "32"), 4: ("3210", "7654")}
@@ -26,7 +24,7 @@ _DEFAULT: Final[dict[int, tuple[str, str]]] = {2: ("10", "32"), 4: ("3210", "765
     "vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2", "vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4",
     types="any",
 )  # fmt: skip
-def lower_video_simd(ctx: "Ctx", i: Instr) -> None:
+def lower_video_simd(ctx: Ctx, i: Instr) -> None:
     """All SIMD video instructions: extract the lanes, compute in 32 bits, saturate, insert."""
     name = i.sig.name
     lanes = int(name[-1])
@@ -52,7 +50,7 @@ def lower_video_simd(ctx: "Ctx", i: Instr) -> None:
     ctx.write(whole(i.ops[0]), out)
 
 
-def _lanes(ctx: "Ctx", selection: str, bits: int, a: Opnd, b: Opnd) -> Opnd:
+def _lanes(ctx: Ctx, selection: str, bits: int, a: Opnd, b: Opnd) -> Opnd:
     """A word of the selected lanes of a (low lane numbers) and b (high lane numbers)."""
     step = bits // 8
     selector = 0
@@ -64,12 +62,12 @@ def _lanes(ctx: "Ctx", selection: str, bits: int, a: Opnd, b: Opnd) -> Opnd:
     return b if selector == 0x7654 else ctx.b.r("PRMT", a, imm(selector), b)
 
 
-def _limit(ctx: "Ctx", value: Opnd, bound: int, low: bool) -> Opnd:
+def _limit(ctx: Ctx, value: Opnd, bound: int, low: bool) -> Opnd:
     """The lower (`low`) or higher of a signed word and a constant."""
     return ctx.b.r(ctx.target.spelling("signed_min_max"), value, imm(bound), PT if low else NOT_PT)
 
 
-def _lane(ctx: "Ctx", i: Instr, what: str, u: Opnd, v: Opnd) -> Opnd:
+def _lane(ctx: Ctx, i: Instr, what: str, u: Opnd, v: Opnd) -> Opnd:
     """The operation on two extended lanes; 32 bits hold every result."""
     r = ctx.b.r
     if what == "add":

@@ -1,11 +1,9 @@
 """Extends 8- and 16-bit integers, whose words have unspecified upper bits."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import NOT_PT, RZ, Opnd, imm, imm_value, is_imm
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
+from orias.lower.frame.context import Ctx
 
 _SIGN_SELECTOR: Final[dict[int, int]] = {8: 0x8880, 16: 0x9910}
 """PRMT selectors that fill the bytes above byte 0 or byte 1 with its sign."""
@@ -21,7 +19,7 @@ def is_signed(type_: str) -> bool:
     return type_[0] == "s"
 
 
-def extend(ctx: "Ctx", value: Opnd, type_: str) -> Opnd:
+def extend(ctx: Ctx, value: Opnd, type_: str) -> Opnd:
     """The low word of an integer of an 8- to 64-bit type; 8 and 16 bits are sign- or zero-extended to 32."""
     bits = INT_BITS[type_]
     if bits >= 32:

@@ -5,20 +5,16 @@ the pair of lanes in each quad, bits 3 and 4 the byte of B's, bits 5 and 6 the l
 read off ptxas 13.0.88 on sm_120a.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import K_R, NOT_PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg
+from orias.lower.frame.context import Ctx
 from orias.lower.matrix.mma import joined
 from orias.lower.matrix.tcgen05 import uniform
 from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import Instr, Operand
 from orias.ptx.wmma_checks import shape_numbers
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
-
-def _name(ctx: "Ctx", i: Instr) -> str:
+def _name(ctx: Ctx, i: Instr) -> str:
     """The name of the operation."""
     mods, types = i.sig.mods, i.sig.types
     m, n, k = shape_numbers(i.sig)
@@ -31,7 +27,7 @@ def _name(ctx: "Ctx", i: Instr) -> str:
     return head + scales + (".4X" if mods.get("scale_vec") == "scale_vec::4X" else "")
 
 
-def _selector(ctx: "Ctx", parts: list[tuple[Operand, int, int]]) -> Opnd:
+def _selector(ctx: Ctx, parts: list[tuple[Operand, int, int]]) -> Opnd:
     """The uniform register with the fields (operand, mask, lowest bit)."""
     fixed, word = 0, RZ
     for o, mask, low in parts:
@@ -48,7 +44,7 @@ def _selector(ctx: "Ctx", parts: list[tuple[Operand, int, int]]) -> Opnd:
     return uniform(ctx, ctx.b.r("LOP3.LUT", word, imm(fixed), RZ, imm(0xFC), NOT_PT) if fixed else word)
 
 
-def multiply_scaled(ctx: "Ctx", i: Instr) -> None:
+def multiply_scaled(ctx: Ctx, i: Instr) -> None:
     """mma and mma.sp with block_scale."""
     sparse = "sp" in i.sig.mods
     name = _name(ctx, i)

@@ -11,7 +11,7 @@ own:
 * m8n8k4 of f16 from sm_80 on: see :mod:`orias.lower.matrix.mma_m8n8k4`.
 """
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from orias.isa.operand import (
     K_R,
@@ -31,11 +31,9 @@ from orias.isa.operand import (
     without_lane,
 )
 from orias.lower.float.fp import neg_zero_half
+from orias.lower.frame.context import Ctx
 from orias.lower.matrix.sparse_fp8 import halves, rearranged
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 CLASS: Final[dict[str, str]] = {
     "f16": "f16", "bf16": "bf16", "tf32": "tf32", "f64": "f64", "b1": "b1", "s8": "int8", "u8": "int8", "s4": "int4",
@@ -69,7 +67,7 @@ class Product(NamedTuple):
         return CLASS[self.b] if kind == "fp8" else kind
 
 
-def is_native(ctx: "Ctx", p: Product) -> bool:
+def is_native(ctx: Ctx, p: Product) -> bool:
     """Whether the target has one operation for the product."""
     kind = p.kind
     if kind == "b1":
@@ -77,7 +75,7 @@ def is_native(ctx: "Ctx", p: Product) -> bool:
     return ctx.target.multiplies(f"{kind}{'.sp' if p.sparse else ''}.{p.m}x{p.n}x{p.k}")
 
 
-def multiply(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd] | None:
+def multiply(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd] | None:
     """The registers of D (words; pairs for f64) from those of A, B and C; None if the target cannot compute the product."""
     if p.kind == "f64" and p.k == 16 and is_native(ctx, p):
         # ptxas has one operation, whose A takes 16 registers; a chain of two with k = 8 gives the same sum.
@@ -102,7 +100,7 @@ def multiply(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]
     return None
 
 
-def joined(ctx: "Ctx", values: list[Opnd], words: int = 1) -> Opnd:
+def joined(ctx: Ctx, values: list[Opnd], words: int = 1) -> Opnd:
     """Several registers of `words` words each, as one value."""
     if len(values) == 1:
         return values[0] if is_reg(values[0]) else ctx.b.copy(values[0], words)
@@ -116,7 +114,7 @@ def joined(ctx: "Ctx", values: list[Opnd], words: int = 1) -> Opnd:
     return ctx.b.pack(*values, width=len(values) * words)
 
 
-def _name(ctx: "Ctx", p: Product) -> str:
+def _name(ctx: Ctx, p: Product) -> str:
     """The name of the operation."""
     kind = p.kind
     shape = f"{p.m}{p.n}{p.k}"
@@ -133,7 +131,7 @@ def _name(ctx: "Ctx", p: Product) -> str:
     return f"IMMA{sparse}.{shape}.{p.a.upper()}.{p.b.upper()}{'.SAT' if p.saturate else ''}"
 
 
-def _native(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _native(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     words = 2 if p.kind == "f64" else 1
     src = [joined(ctx, a, words), joined(ctx, b, words), joined(ctx, c, words)]
     if p.sparse:
@@ -145,14 +143,14 @@ def _native(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd])
     return [with_pair_lane(d, j) if words == 2 else ctx.word(d, j) for j in range(len(c))]
 
 
-def _bytes(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _bytes(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """8-bit integers; eight rows, where the target has no such product, as the first of sixteen."""
     if p.m > 8 or is_native(ctx, p):
         return _native(ctx, p, a, b, c)
     return _native(ctx, p._replace(m=16), [*a, RZ], b, [*c, RZ, RZ])[:2]
 
 
-def _nibbles(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _nibbles(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """4-bit integers as the upper halves of bytes: each product is 256 times too large, and a sum of 128 still fits."""
     emit = ctx.b.r
 
@@ -174,7 +172,7 @@ def _nibbles(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]
     return out
 
 
-def _saturated_sum(ctx: "Ctx", part: Opnd, c: Opnd) -> Opnd:
+def _saturated_sum(ctx: Ctx, part: Opnd, c: Opnd) -> Opnd:
     """``part + c`` saturated to 32 signed bits: c is clamped first, and the sum cannot overflow."""
     name = ctx.target.spelling("signed_min_max")
     emit = ctx.b.r
@@ -186,7 +184,7 @@ def _saturated_sum(ctx: "Ctx", part: Opnd, c: Opnd) -> Opnd:
     return emit("IADD3", held, part, RZ)
 
 
-def _eighths(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _eighths(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """f64: products of 8x8x4, for each half of the rows along rising k."""
     part = p._replace(m=8, k=4)
     out: list[Opnd] = []
@@ -198,7 +196,7 @@ def _eighths(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]
     return out
 
 
-def _bits(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _bits(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """Bits as bytes: each word becomes eight words, of bits j, j + 8, j + 16 and j + 24.
 
     A 0 stands for 0, or (xor) for 1, and a 1 for 1 or -1: the sum of such products is k - 2 popc.
@@ -241,7 +239,7 @@ def _bits(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -
     return out
 
 
-def _exclusive(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _exclusive(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     def inverted(x: Opnd) -> Opnd:
         return ctx.b.r("LOP3.LUT", RZ, x, RZ, imm(0x33), NOT_PT)
 
@@ -250,7 +248,7 @@ def _exclusive(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opn
     return _native(ctx, both, [inverted(x) for x in a], b, total)
 
 
-def _unpacked(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _unpacked(ctx: Ctx, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """8-bit floats as f16, in two products; dense: over the lower two of every four k, then over the upper two."""
     half = p._replace(k=p.k // 2, a="f16", b="f16")
     total = [RZ] * len(c)
@@ -268,7 +266,7 @@ def _unpacked(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd
     return [ctx.b.r(name, t, x if is_reg(x) else ctx.b.copy(x)) for t, x in zip(total, c, strict=True)]
 
 
-def widened(ctx: "Ctx", c: list[Opnd]) -> list[Opnd]:
+def widened(ctx: Ctx, c: list[Opnd]) -> list[Opnd]:
     """Two f32 values for each word of two f16."""
     out = []
     for x in c:
@@ -282,7 +280,7 @@ def widened(ctx: "Ctx", c: list[Opnd]) -> list[Opnd]:
     return out
 
 
-def narrowed(ctx: "Ctx", d: list[Opnd]) -> list[Opnd]:
+def narrowed(ctx: Ctx, d: list[Opnd]) -> list[Opnd]:
     """Words of two f16 from f32 values."""
     out = []
     for j in range(0, len(d), 2):

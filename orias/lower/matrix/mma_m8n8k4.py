@@ -5,24 +5,20 @@ columns of its results from the lanes of its pair and adds the products in f32, 
 the subroutines of ptxas 13.0.88 do.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import NEG, NOT_PT, PT, RZ, S_H0_H0, S_H1_H1, Opnd, imm, is_reg, with_suffix, word
+from orias.lower.frame.context import Ctx
 from orias.lower.matrix.mma import joined, narrowed, widened
 from orias.ptx.ast import Instr
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
-
-def multiply_quads(ctx: "Ctx", i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def multiply_quads(ctx: Ctx, i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """The registers of D."""
     if ctx.target.multiplies("f16.quad"):
         return _steps(ctx, i, a, b, c)
     return _fetched(ctx, i, a, b, c)
 
 
-def _steps(ctx: "Ctx", i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _steps(ctx: Ctx, i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     d_type, c_type = i.sig.types[0], i.sig.types[3]
     layouts = f"{i.sig.mods['alayout']}.{i.sig.mods['blayout']}".upper()
     x, y = joined(ctx, a), joined(ctx, b)
@@ -37,21 +33,21 @@ def _steps(ctx: "Ctx", i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) ->
     return out
 
 
-def _masked(ctx: "Ctx", x: Opnd, mask: int) -> Opnd:
+def _masked(ctx: Ctx, x: Opnd, mask: int) -> Opnd:
     return ctx.b.r("LOP3.LUT", x, imm(mask), RZ, imm(0xC0), NOT_PT)
 
 
-def _shuffle(ctx: "Ctx", value: Opnd, lane: Opnd) -> Opnd:
+def _shuffle(ctx: Ctx, value: Opnd, lane: Opnd) -> Opnd:
     d = ctx.fn.new_vreg()
     ctx.b.emit("SHFL.IDX", [d, PT], [value, lane, imm(0x1F)], ctx.guard)
     return d
 
 
-def _half(ctx: "Ctx", value: Opnd, upper: bool) -> Opnd:
+def _half(ctx: Ctx, value: Opnd, upper: bool) -> Opnd:
     return ctx.b.r("HADD2.F32", RZ | NEG, with_suffix(value, S_H1_H1 if upper else S_H0_H0))
 
 
-def _line(ctx: "Ctx", regs: list[Opnd], by_k: bool, first: Opnd, index: Opnd) -> list[Opnd]:
+def _line(ctx: Ctx, regs: list[Opnd], by_k: bool, first: Opnd, index: Opnd) -> list[Opnd]:
     """Four factors over k, as f32, of row (column) `index` in the pair of quads whose lowest lane is `first`.
 
     With ``by_k`` a lane holds one row over k, without it one k over the four rows of its quad.
@@ -74,7 +70,7 @@ def _line(ctx: "Ctx", regs: list[Opnd], by_k: bool, first: Opnd, index: Opnd) ->
     return out
 
 
-def _fetched(ctx: "Ctx", i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _fetched(ctx: Ctx, i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     emit = ctx.b.r
     d_type, c_type = i.sig.types[0], i.sig.types[3]
     a_by_k = i.sig.mods["alayout"] == "row"
@@ -115,7 +111,7 @@ def _fetched(ctx: "Ctx", i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) 
     return narrowed(ctx, total32) if d_type == "f16" else total32
 
 
-def _spread_addends(ctx: "Ctx", c: list[Opnd], lane: Opnd, quad: Opnd) -> list[Opnd]:
+def _spread_addends(ctx: Ctx, c: list[Opnd], lane: Opnd, quad: Opnd) -> list[Opnd]:
     """f16 accumulators (a row of eight per lane), moved to the lanes that hold the f32 results."""
     emit = ctx.b.r
     first = _masked(ctx, lane, 0x1C)

@@ -6,28 +6,24 @@ and t + 4, and half of each group of B from the neighbouring lane.  The groups a
 does the same with other instructions.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import NOT_PT, PT, RZ, S_H1, Opnd, imm, is_reg, with_suffix, word
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
+from orias.lower.frame.context import Ctx
 
 
-def halves(ctx: "Ctx", x: Opnd, type_: str) -> tuple[Opnd, Opnd]:
+def halves(ctx: Ctx, x: Opnd, type_: str) -> tuple[Opnd, Opnd]:
     """The lower two and the upper two of four 8-bit floats, as words of two f16."""
     x = x if is_reg(x) else ctx.b.copy(x)
     name = f"F2FP.F16.{type_.upper()}.UNPACK_B"
     return ctx.b.r(name, x), ctx.b.r(name, with_suffix(x, S_H1))
 
 
-def _neighbour(ctx: "Ctx", value: Opnd) -> Opnd:
+def _neighbour(ctx: Ctx, value: Opnd) -> Opnd:
     d = ctx.fn.new_vreg()
     ctx.b.emit("SHFL.BFLY", [d, PT], [value, imm(1), imm(0x1F)], ctx.guard)
     return d
 
 
-def _even_nibbles(ctx: "Ctx", x: Opnd) -> Opnd:
+def _even_nibbles(ctx: Ctx, x: Opnd) -> Opnd:
     """Nibbles 0, 2, 4, 6 of a word, in its lower half."""
     emit = ctx.b.r
     x = emit("LOP3.LUT", x, imm(0x0F0F0F0F), RZ, imm(0xC0), NOT_PT)
@@ -37,7 +33,7 @@ def _even_nibbles(ctx: "Ctx", x: Opnd) -> Opnd:
 
 
 def rearranged(
-    ctx: "Ctx", a: list[Opnd], b: list[Opnd], meta: Opnd, types: tuple[str, str]
+    ctx: Ctx, a: list[Opnd], b: list[Opnd], meta: Opnd, types: tuple[str, str]
 ) -> tuple[list[list[Opnd]], list[list[Opnd]], Opnd]:
     """A and B of the two m16n8k32 products of f16 (selectors 0 and 1) and their metadata."""
     emit = ctx.b.r

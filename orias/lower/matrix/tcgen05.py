@@ -6,7 +6,7 @@ waits for the scoreboard of the last one, in a NOP.  Copies, shifts and commits 
 (:func:`orias.lower.memory.lane_loops.each_thread`).  Allocation is in :mod:`orias.lower.matrix.tcgen05_alloc`.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import (
     K_CONST,
@@ -29,6 +29,7 @@ from orias.isa.operand import (
     with_word_lane,
     word,
 )
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.bulk import group
@@ -36,9 +37,6 @@ from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform, unifo
 from orias.lower.memory.mbarrier import object_address
 from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import O_SINK, Instr, Operand
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _HALF_WARP: Final = 16
 _PER: Final[dict[str, int]] = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
@@ -66,7 +64,7 @@ def pair_suffix(i: Instr) -> str:
     return ".2CTA" if i.sig.mods.get("cta_group") == "cta_group::2" else ""
 
 
-def uniform(ctx: "Ctx", value: Opnd) -> Opnd:
+def uniform(ctx: Ctx, value: Opnd) -> Opnd:
     """A uniform register with a word that is the same in all threads of the warp."""
     if is_zero_reg(value) or kind_of(value) in (K_IMM, K_CONST):
         return uniform_copy(ctx, value)
@@ -75,7 +73,7 @@ def uniform(ctx: "Ctx", value: Opnd) -> Opnd:
     return u
 
 
-def tensor_address(ctx: "Ctx", o: Operand) -> tuple[Opnd, int]:
+def tensor_address(ctx: Ctx, o: Operand) -> tuple[Opnd, int]:
     """(word, offset) of an address in tensor memory."""
     if o.var is None:
         return RZ, o.value
@@ -84,7 +82,7 @@ def tensor_address(ctx: "Ctx", o: Operand) -> tuple[Opnd, int]:
     return ctx.src(base_register(o), "b32"), o.value
 
 
-def whole_address(ctx: "Ctx", o: Operand) -> Opnd:
+def whole_address(ctx: Ctx, o: Operand) -> Opnd:
     """An address in tensor memory as one word."""
     at, offset = tensor_address(ctx, o)
     return ctx.b.r("IADD3", at, imm(offset), RZ) if offset else at
@@ -96,7 +94,7 @@ def _place(at: Opnd, offset: int) -> list[Opnd]:
     return [at, imm64(signed)] if signed else [at]
 
 
-def _accesses(ctx: "Ctx", i: Instr, o: Operand, half: list[Operand]) -> list[tuple[str, list[Opnd]]]:
+def _accesses(ctx: Ctx, i: Instr, o: Operand, half: list[Operand]) -> list[tuple[str, list[Opnd]]]:
     """(shape and repetitions, address) of each operation that a load or store becomes."""
     value, offset = tensor_address(ctx, o)
     at = uniform(ctx, value)
@@ -109,7 +107,7 @@ def _accesses(ctx: "Ctx", i: Instr, o: Operand, half: list[Operand]) -> list[tup
     ]
 
 
-def _size(ctx: "Ctx", i: Instr, registers: list[Operand]) -> int:
+def _size(ctx: Ctx, i: Instr, registers: list[Operand]) -> int:
     """Number of registers; an error unless the operand has that many."""
     size = _PER[i.sig.mods["shape"]] * int(i.sig.mods["num"][1:])
     if len(registers) != size:
@@ -117,14 +115,14 @@ def _size(ctx: "Ctx", i: Instr, registers: list[Operand]) -> int:
     return size
 
 
-def _spread(ctx: "Ctx", registers: list[Operand], d: Opnd, size: int) -> None:
+def _spread(ctx: Ctx, registers: list[Operand], d: Opnd, size: int) -> None:
     for k, o in enumerate(registers):
         if o.kind != O_SINK:
             ctx.write(o, with_word_lane(d, k) if size > 1 else d)
 
 
 @lowers("tcgen05.ld", types="any,f32,int")
-def lower_load(ctx: "Ctx", i: Instr) -> None:
+def lower_load(ctx: Ctx, i: Instr) -> None:
     """tcgen05.ld and tcgen05.ld.red."""
     ctx.begin_guarded()
     registers = elements(i.ops[0])
@@ -140,7 +138,7 @@ def lower_load(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _load_reduced(ctx: "Ctx", i: Instr, registers: list[Operand], size: int) -> None:
+def _load_reduced(ctx: Ctx, i: Instr, registers: list[Operand], size: int) -> None:
     """LDTM.STAT; the halves of 16x32bx2 have registers of their own, from which each thread takes one."""
     mods = i.sig.mods
     tail = f".{mods['op'].upper()}{'ABS' if 'abs' in mods else ''}"
@@ -163,7 +161,7 @@ def _load_reduced(ctx: "Ctx", i: Instr, registers: list[Operand], size: int) -> 
 
 
 @lowers("tcgen05.st", types="any,int")
-def lower_store(ctx: "Ctx", i: Instr) -> None:
+def lower_store(ctx: Ctx, i: Instr) -> None:
     """tcgen05.st."""
     ctx.begin_guarded()
     registers = elements(i.ops[-1])
@@ -176,13 +174,13 @@ def lower_store(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tcgen05.wait::ld", "tcgen05.fence::before_thread_sync", types="any")
-def lower_wait_load(ctx: "Ctx", i: Instr) -> None:
+def lower_wait_load(ctx: Ctx, i: Instr) -> None:
     """Waits for the loads: a NOP, which has their scoreboards in its wait mask."""
     ctx.b.emit("NOP", [], [])
 
 
 @lowers("tcgen05.wait::st", types="any")
-def lower_wait_store(ctx: "Ctx", i: Instr) -> None:
+def lower_wait_store(ctx: Ctx, i: Instr) -> None:
     """Waits for the stores: FENCE.VIEW.ASYNC.T, and a NOP that waits for it."""
     ctx.begin_guarded()
     ctx.b.emit("FENCE.VIEW.ASYNC.T", [], [])
@@ -191,13 +189,13 @@ def lower_wait_store(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tcgen05.fence::after_thread_sync", types="any")
-def lower_fence_after(ctx: "Ctx", i: Instr) -> None:
+def lower_fence_after(ctx: Ctx, i: Instr) -> None:
     """Nothing that follows moves before it; no instruction."""
     ctx.b.emit("fence", [], [])
 
 
 @lowers("tcgen05.cp", types="any,int")
-def lower_copy(ctx: "Ctx", i: Instr) -> None:
+def lower_copy(ctx: Ctx, i: Instr) -> None:
     """tcgen05.cp: UTCCP with the address and the descriptor of the matrix in shared memory."""
     mods = i.sig.mods
     shape = _COPIES.get((mods.get("shape", ""), mods.get("warpx", "")))
@@ -218,7 +216,7 @@ def lower_copy(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tcgen05.shift", types="any")
-def lower_shift(ctx: "Ctx", i: Instr) -> None:
+def lower_shift(ctx: Ctx, i: Instr) -> None:
     """tcgen05.shift.down."""
     ctx.begin_guarded()
     at = whole_address(ctx, i.ops[0])
@@ -231,7 +229,7 @@ def lower_shift(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tcgen05.commit", types="any,int")
-def lower_commit(ctx: "Ctx", i: Instr) -> None:
+def lower_commit(ctx: Ctx, i: Instr) -> None:
     """tcgen05.commit: UTCBAR, which arrives at a barrier object, or at one in each block of a mask."""
     multicast = "multicast" in i.sig.mods
     ctx.begin_guarded()

@@ -6,17 +6,15 @@ allocate in turns; 20 the mask of allocated units of 32 columns; 24 the mask of 
 permit to allocate was given up.  Misuse traps.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_NONE, K_P, K_UP, K_UR, NOT_PT, PT, RZ, URZ, Opnd, imm, sb, word
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.tcgen05 import pair_suffix, uniform
 from orias.lower.memory.mbarrier import object_address
 from orias.ptx.ast import Instr
 from orias.target.driver import TENSOR_PARTITION
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _BARRIER: Final = 8
 _PARITY: Final = 16
@@ -37,11 +35,11 @@ _BLOCK_BYTE: Final = 0x654
 _WORD_BYTES: Final = 4
 
 
-def _warpsync(ctx: "Ctx") -> None:
+def _warpsync(ctx: Ctx) -> None:
     ctx.b.emit("WARPSYNC", [], [imm(_ALL)])
 
 
-def _partition(ctx: "Ctx") -> tuple[Opnd, Opnd]:
+def _partition(ctx: Ctx) -> tuple[Opnd, Opnd]:
     """(number of the block in its cluster, address of the record)."""
     block = ctx.b.r("S2R", word("SR_CgaCtaId"))
     place = imm(ctx.target.number("tensor_partition"))
@@ -54,17 +52,17 @@ def _at(base: Opnd, offset: int = 0) -> list[Opnd]:
     return [K_NONE, base, URZ, imm(offset)]
 
 
-def _elected(ctx: "Ctx") -> Opnd:
+def _elected(ctx: Ctx) -> Opnd:
     p = ctx.fn.new_vreg(K_P)
     ctx.b.emit("ELECT", [URZ, p], [PT])
     return p
 
 
-def _equal(ctx: "Ctx", a: Opnd, b: Opnd) -> Opnd:
+def _equal(ctx: Ctx, a: Opnd, b: Opnd) -> Opnd:
     return ctx.b.setp("ISETP.EQ.U32.AND", a, b, PT)
 
 
-def _trap_unless(ctx: "Ctx", p: Opnd) -> None:
+def _trap_unless(ctx: Ctx, p: Opnd) -> None:
     """Trap in threads where `p` is false."""
     wrong, right = ctx.new_block(), ctx.new_block()
     ctx.branch(p, right, wrong)
@@ -75,14 +73,14 @@ def _trap_unless(ctx: "Ctx", p: Opnd) -> None:
     ctx.start(right)
 
 
-def _masks(ctx: "Ctx", units: Opnd, first: Opnd) -> tuple[Opnd, Opnd]:
+def _masks(ctx: Ctx, units: Opnd, first: Opnd) -> tuple[Opnd, Opnd]:
     """(mask of `units` units from `first` on, mask of the first one)."""
     ones = ctx.b.r("SHF.L.U32", ctx.b.copy(imm(_ALL)), units, RZ)
     ones = ctx.b.r("LOP3.LUT", RZ, ones, RZ, imm(0x33), NOT_PT)
     return ctx.b.r("SHF.L.U32", ones, first, RZ), ctx.b.r("SHF.L.U32", ctx.b.copy(imm(1)), first, RZ)
 
 
-def _find(ctx: "Ctx", units: Opnd, pair: str) -> Opnd:
+def _find(ctx: Ctx, units: Opnd, pair: str) -> Opnd:
     """Allocate units, waiting until they are free; the number of the first one."""
     found = ctx.temp()
     loop, wait, done = ctx.new_block(), ctx.new_block(), ctx.new_block()
@@ -105,7 +103,7 @@ def _find(ctx: "Ctx", units: Opnd, pair: str) -> Opnd:
     return ctx.get(found)
 
 
-def _record(ctx: "Ctx", base: Opnd, units: Opnd, first: Opnd, slot: list[Opnd]) -> None:
+def _record(ctx: Ctx, base: Opnd, units: Opnd, first: Opnd, slot: list[Opnd]) -> None:
     """Note an allocation, and store its address in the slot."""
     mask, bit = _masks(ctx, units, first)
     ctx.b.emit("STS", [], [*slot, ctx.b.r("SHF.L.U32", first, imm(_UNIT_SHIFT), RZ)])
@@ -113,7 +111,7 @@ def _record(ctx: "Ctx", base: Opnd, units: Opnd, first: Opnd, slot: list[Opnd]) 
     ctx.b.emit("ATOMS.OR", [RZ], [*_at(base, _FIRST), bit])
 
 
-def _await_turn(ctx: "Ctx", base: Opnd) -> None:
+def _await_turn(ctx: Ctx, base: Opnd) -> None:
     """Wait until the other block of the pair has done its part."""
     phase = ctx.b.r("SHF.L.U32", ctx.b.r("LDS", *_at(base, _PARITY)), imm(31), RZ)
     loop, done = ctx.new_block(), ctx.new_block()
@@ -127,11 +125,11 @@ def _await_turn(ctx: "Ctx", base: Opnd) -> None:
     ctx.b.emit("fence", [], [])
 
 
-def _end_turn(ctx: "Ctx", base: Opnd) -> None:
+def _end_turn(ctx: Ctx, base: Opnd) -> None:
     ctx.b.emit("ATOMS.XOR", [RZ], [*_at(base, _PARITY), ctx.b.copy(imm(1))])
 
 
-def _allocate_pair(ctx: "Ctx", block: Opnd, base: Opnd, units: Opnd, slot: list[Opnd]) -> None:
+def _allocate_pair(ctx: Ctx, block: Opnd, base: Opnd, units: Opnd, slot: list[Opnd]) -> None:
     """Allocate for both blocks of a pair: the even one allocates and sends the odd one the number of the first unit."""
     odd = ctx.b.r("LOP3.LUT", block, imm(1), RZ, imm(0xC0), NOT_PT)
     other = ctx.b.r("LOP3.LUT", block, imm(1), RZ, imm(0x3C), NOT_PT)
@@ -158,7 +156,7 @@ def _allocate_pair(ctx: "Ctx", block: Opnd, base: Opnd, units: Opnd, slot: list[
 
 
 @lowers("tcgen05.alloc", types="any,int")
-def lower_alloc(ctx: "Ctx", i: Instr) -> None:
+def lower_alloc(ctx: Ctx, i: Instr) -> None:
     """tcgen05.alloc: one thread allocates and stores the address."""
     ctx.begin_guarded()
     columns = ctx.src(i.ops[1], "u32")
@@ -181,7 +179,7 @@ def lower_alloc(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tcgen05.dealloc", types="any,int")
-def lower_dealloc(ctx: "Ctx", i: Instr) -> None:
+def lower_dealloc(ctx: Ctx, i: Instr) -> None:
     """tcgen05.dealloc."""
     ctx.begin_guarded()
     columns = ctx.src(i.ops[1], "u32")
@@ -205,7 +203,7 @@ def lower_dealloc(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tcgen05.relinquish_alloc_permit", types="any")
-def lower_relinquish(ctx: "Ctx", i: Instr) -> None:
+def lower_relinquish(ctx: Ctx, i: Instr) -> None:
     """tcgen05.relinquish_alloc_permit."""
     ctx.begin_guarded()
     _, base = _partition(ctx)

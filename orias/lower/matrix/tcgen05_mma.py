@@ -7,17 +7,15 @@ of the scales, lanes to leave alone, columns that are zero.  The product takes t
 descriptor, so one operation serves several kinds.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import INV, K_UP, NOT_PT, PT, RZ, UPT, URZ, Opnd, imm, with_word_lane
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.tcgen05 import pair_suffix, whole_address
 from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
 from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import O_ADDR, O_IMM, O_VEC, Instr, Operand
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _BASES: Final[dict[str, str]] = {
     "kind::f16": "UTCHMMA", "kind::tf32": "UTCHMMA", "kind::i8": "UTCIMMA", "kind::f8f6f4": "UTCQMMA",
@@ -30,7 +28,7 @@ _USES: Final[dict[str, tuple[str, ...]]] = {
 
 
 @lowers("tcgen05.mma", "tcgen05.mma.ws", types="any")
-def lower_product(ctx: "Ctx", i: Instr) -> None:
+def lower_product(ctx: Ctx, i: Instr) -> None:
     """tcgen05.mma and tcgen05.mma.ws, dense and sparse, with and without scales."""
     ctx.begin_guarded()
     rest = list(i.ops[3:])
@@ -64,7 +62,7 @@ def lower_product(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _multiplicand(ctx: "Ctx", o: Operand) -> list[Opnd]:
+def _multiplicand(ctx: Ctx, o: Operand) -> list[Opnd]:
     """The words of a descriptor, or the address of a matrix in tensor memory."""
     if o.kind == O_ADDR:
         return [whole_address(ctx, o)]
@@ -72,7 +70,7 @@ def _multiplicand(ctx: "Ctx", o: Operand) -> list[Opnd]:
     return [ctx.lo(value), ctx.hi(value)]
 
 
-def _flag(ctx: "Ctx", o: Operand) -> Opnd:
+def _flag(ctx: Ctx, o: Operand) -> Opnd:
     """The predicate of a product that adds to the sums: PT, its complement, or a word that is not 0."""
     if o.kind == O_IMM:
         return PT if o.value else NOT_PT
@@ -80,7 +78,7 @@ def _flag(ctx: "Ctx", o: Operand) -> Opnd:
     return value if value in (PT, NOT_PT) else ctx.b.r("SEL", imm(1), RZ, value)
 
 
-def _uniform_flag(ctx: "Ctx", pick: Pick, flag: Opnd) -> Opnd:
+def _uniform_flag(ctx: Ctx, pick: Pick, flag: Opnd) -> Opnd:
     if flag in (PT, NOT_PT):
         return UPT if flag == PT else UPT | INV
     d = ctx.fn.new_vreg(K_UP)
@@ -88,13 +86,13 @@ def _uniform_flag(ctx: "Ctx", pick: Pick, flag: Opnd) -> Opnd:
     return d
 
 
-def _picked(ctx: "Ctx", pick: Pick, words: list[Opnd]) -> Opnd:
+def _picked(ctx: Ctx, pick: Pick, words: list[Opnd]) -> Opnd:
     """Words of the elected thread as one operand."""
     parts = [pick(w) for w in words]
     return parts[0] if len(parts) == 1 else pack_uniform(ctx, *parts)
 
 
-def _name(ctx: "Ctx", i: Instr, in_tensor_memory: bool, scaled: bool) -> str:
+def _name(ctx: Ctx, i: Instr, in_tensor_memory: bool, scaled: bool) -> str:
     """The operation; ``g`` and ``t`` in its name say where its operands are, ``i`` is the instruction descriptor."""
     mods = i.sig.mods
     parts = [_BASES[mods["kind"]] + pair_suffix(i)]

@@ -1,8 +1,9 @@
 """ldmatrix, stmatrix, movmatrix, mma, mma.sp.  Names read off ptxas 13.0.88 on sm_75, 80, 89, 90, 100 and 120."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_NONE, K_R, NEG, RZ, URZ, Opnd, const, imm, is_reg
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.block_scaled import multiply_scaled
 from orias.lower.matrix.mma import Product, joined, multiply
@@ -12,11 +13,8 @@ from orias.ptx.ast import O_REG, Instr, Operand
 from orias.ptx.wmma_checks import shape_numbers
 from orias.target import features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
-
-def _window(ctx: "Ctx", i: Instr, o: Operand) -> list[Opnd]:
+def _window(ctx: Ctx, i: Instr, o: Operand) -> list[Opnd]:
     """The shared-window address of a matrix row, from a shared or generic address."""
     if space_of(i.sig) == "shared" or (o.var is not None and o.var.space == "shared"):
         return address(ctx, o, "shared")
@@ -46,7 +44,7 @@ def _matrix_name(i: Instr) -> str:
 
 
 @lowers("ldmatrix", types="any")
-def lower_ldmatrix(ctx: "Ctx", i: Instr) -> None:
+def lower_ldmatrix(ctx: Ctx, i: Instr) -> None:
     """ldmatrix: LDSM."""
     name = _matrix_name(i)
     if not name:
@@ -61,7 +59,7 @@ def lower_ldmatrix(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("stmatrix", types="any")
-def lower_stmatrix(ctx: "Ctx", i: Instr) -> None:
+def lower_stmatrix(ctx: Ctx, i: Instr) -> None:
     """stmatrix: STSM."""
     name = _matrix_name(i)
     if not name or not ctx.target.has(features.STORE_MATRIX):
@@ -71,19 +69,19 @@ def lower_stmatrix(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("movmatrix", types="any")
-def lower_movmatrix(ctx: "Ctx", i: Instr) -> None:
+def lower_movmatrix(ctx: Ctx, i: Instr) -> None:
     """movmatrix: MOVM."""
     if i.sig.mods.get("shape") != "m8n8" or i.sig.types[-1] != "b16":
         raise ctx.unsupported(f"'{i.sig.text}'")
     ctx.define(i.ops[0], "MOVM.16.MT88", [ctx.src(i.ops[1], "b32")], 1)
 
 
-def fragment(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
+def fragment(ctx: Ctx, o: Operand, type_: str) -> Opnd:
     """The registers of a fragment as one value."""
     return joined(ctx, [_word(ctx, e, type_) for e in elements(o)], 2 if type_ == "b64" else 1)
 
 
-def _word(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
+def _word(ctx: Ctx, o: Operand, type_: str) -> Opnd:
     """An element of a fragment; a predicate counts as all ones or zero."""
     if o.kind == O_REG and o.var is not None and o.var.type == "pred":
         return ctx.b.r("SEL", imm(0xFFFFFFFF), RZ, ctx.pred_src(o))
@@ -91,7 +89,7 @@ def _word(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
 
 
 @lowers("mma", types="any")
-def lower_mma(ctx: "Ctx", i: Instr) -> None:
+def lower_mma(ctx: Ctx, i: Instr) -> None:
     """mma and mma.sp."""
     mods = i.sig.mods
     types = i.sig.types

@@ -4,18 +4,16 @@ Names, operands and the mapping of fence, commit and wait come from code of ptxa
 the accumulator stay single words here (lists in D and C); the allocator makes them neighbours.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.gmma_forms import GROUP, commits
 from orias.isa.op import F_CALL, F_WGMMA
 from orias.isa.operand import K_R, K_UP, K_UR, NEG, NOT_UPT, PT, RZ, URZ, Opnd, imm
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.warp_matrix import fragment
 from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import O_IMM, O_VEC, Instr, Operand
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _MAX_GROUPS: Final = 7
 """Largest group count in the field of WARPGROUP.DEPBAR.LE."""
@@ -23,7 +21,7 @@ _HALF: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
 
 
 @lowers("wgmma.fence", types="any")
-def lower_fence(ctx: "Ctx", i: Instr) -> None:
+def lower_fence(ctx: Ctx, i: Instr) -> None:
     """wgmma.fence: waits for the warpgroup's earlier register accesses; WARPSYNC first, for the warp may have diverged."""
     ctx.begin_guarded()
     ctx.b.emit("WARPSYNC", [], [imm(0xFFFFFFFF)])
@@ -32,7 +30,7 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("wgmma.wait_group", types="any")
-def lower_wait_group(ctx: "Ctx", i: Instr) -> None:
+def lower_wait_group(ctx: Ctx, i: Instr) -> None:
     """wgmma.wait_group n."""
     ctx.begin_guarded()
     ctx.b.emit("WARPGROUP.DEPBAR.LE", [], [GROUP, imm(min(i.ops[0].value, _MAX_GROUPS))])
@@ -40,7 +38,7 @@ def lower_wait_group(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("wgmma.commit_group", types="any")
-def lower_commit_group(ctx: "Ctx", i: Instr) -> None:
+def lower_commit_group(ctx: Ctx, i: Instr) -> None:
     """wgmma.commit_group: a mark on the last operation of the group.
 
     A group without an operation gets one that computes nothing.  At -O0 every group gets one, as in ptxas's code, and
@@ -78,7 +76,7 @@ def _name(i: Instr, from_registers: bool, flags: list[int]) -> str:
     return name + "".join(w for w, on in zip(words, flags, strict=True) if on)
 
 
-def _descriptor(ctx: "Ctx", *ops: Operand) -> Opnd:
+def _descriptor(ctx: Ctx, *ops: Operand) -> Opnd:
     """A uniform quad of matrix descriptors: A's and B's, or B's alone in the upper half."""
     d = ctx.fn.new_vreg(K_UR, 4)
     words: list[Opnd] = []
@@ -92,7 +90,7 @@ def _descriptor(ctx: "Ctx", *ops: Operand) -> Opnd:
     return d
 
 
-def _scale(ctx: "Ctx", o: Operand) -> Opnd:
+def _scale(ctx: Ctx, o: Operand) -> Opnd:
     """The uniform predicate that keeps the accumulator: NOT_UPT if it is a known false, PT if a known true."""
     if o.kind == O_IMM:
         return PT if o.value else NOT_UPT
@@ -104,7 +102,7 @@ def _scale(ctx: "Ctx", o: Operand) -> Opnd:
 
 
 @lowers("wgmma.mma_async", types="any")
-def lower_mma_async(ctx: "Ctx", i: Instr) -> None:
+def lower_mma_async(ctx: Ctx, i: Instr) -> None:
     """wgmma.mma_async, dense and sparse."""
     ops = i.ops
     sparse = "sp" in i.sig.mods

@@ -7,17 +7,15 @@ rows (columns of B) and 16 bytes (f64: 32) of k, one register each: lane l holds
 (l % 4) on.  m8n32 computes the transposed product, and its accumulators are transposed, except for integers on sm_75.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_NONE, NOT_PT, RZ, URZ, Opnd, imm, imm_value, is_imm, with_pair_lane, word
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.mma import CLASS, Product, multiply, narrowed, widened
 from orias.lower.memory.memory_operands import address, elements, space_of
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
 from orias.ptx.wmma_checks import shape_numbers
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _OUTER_FIRST: Final = ((0, 0), (1, 0), (0, 1), (1, 1))
 """Blocks (outer, k) of 16 rows, in the register order of the first source of a product."""
@@ -49,7 +47,7 @@ class _Place:
     ``contiguous`` and ``strided`` are the lane's coordinates along the two directions of the matrix, in elements.
     """
 
-    def __init__(self, ctx: "Ctx", o: Operand, i: Instr, ld: Opnd, bits: int, contiguous: Opnd, strided: Opnd) -> None:
+    def __init__(self, ctx: Ctx, o: Operand, i: Instr, ld: Opnd, bits: int, contiguous: Opnd, strided: Opnd) -> None:
         self.ctx = ctx
         space = space_of(i.sig)
         self.space: str = space
@@ -99,7 +97,7 @@ class _Place:
         return [K_NONE, base, URZ, imm(offset)]
 
 
-def _lane_part(ctx: "Ctx", shift: int, mask: int) -> Opnd:
+def _lane_part(ctx: Ctx, shift: int, mask: int) -> Opnd:
     """``lane >> shift & mask`` (`mask` -1: no mask)."""
     b = ctx.b
     value = b.r("S2R", word("SR_LANEID"))
@@ -108,31 +106,31 @@ def _lane_part(ctx: "Ctx", shift: int, mask: int) -> Opnd:
     return b.r("LOP3.LUT", value, imm(mask), RZ, imm(0xC0), NOT_PT) if mask >= 0 else value
 
 
-def _load_name(ctx: "Ctx", place: _Place, size: str) -> str:
+def _load_name(ctx: Ctx, place: _Place, size: str) -> str:
     if place.shared:
         return ctx.target.spelling("shared_load") + size
     name = "LDG.E" if place.space == "global" else "LD.E"
     return name + size + ctx.target.spelling("system_scope")
 
 
-def _load(ctx: "Ctx", place: _Place, size: str, where: list[Opnd], width: int) -> Opnd:
+def _load(ctx: Ctx, place: _Place, size: str, where: list[Opnd], width: int) -> Opnd:
     d = ctx.fn.new_vreg(width=width)
     ctx.b.emit(_load_name(ctx, place, size), [d], where, ctx.guard)
     return d
 
 
-def _stride(ctx: "Ctx", i: Instr, at: int, default: int) -> Opnd:
+def _stride(ctx: Ctx, i: Instr, at: int, default: int) -> Opnd:
     return ctx.src(i.ops[at], "u32") if len(i.ops) > at else imm(default)
 
 
-def _transposed(ctx: "Ctx", value: Opnd) -> Opnd:
+def _transposed(ctx: Ctx, value: Opnd) -> Opnd:
     d = ctx.fn.new_vreg()
     ctx.b.emit("MOVM.16.MT88", [d], [value], ctx.guard)
     return d
 
 
 @lowers("wmma.load", types="any")
-def lower_wmma_load(ctx: "Ctx", i: Instr) -> None:
+def lower_wmma_load(ctx: Ctx, i: Instr) -> None:
     """wmma.load.a, .b and .c."""
     which = i.sig.mods["mode"]
     values = _load_accumulator(ctx, i) if which == "c" else _load_factor(ctx, i, which)
@@ -141,7 +139,7 @@ def lower_wmma_load(ctx: "Ctx", i: Instr) -> None:
         ctx.write(e, values[j % len(values)])
 
 
-def _load_factor(ctx: "Ctx", i: Instr, which: str) -> list[Opnd]:
+def _load_factor(ctx: Ctx, i: Instr, which: str) -> list[Opnd]:
     """Load the registers of a fragment of A or B."""
     m, n, k = shape_numbers(i.sig)
     type_ = i.sig.types[0]
@@ -173,7 +171,7 @@ def _load_factor(ctx: "Ctx", i: Instr, which: str) -> list[Opnd]:
     return [_gathered(ctx, place, o) for o, _ in blocks]
 
 
-def _gathered(ctx: "Ctx", place: _Place, o: int) -> Opnd:
+def _gathered(ctx: Ctx, place: _Place, o: int) -> Opnd:
     """Four bytes of a column, loaded one by one, as one word."""
     parts = [_load(ctx, place, ".U8", place.at(j, 8 * o), 1) for j in range(4)]
     low, high = (ctx.b.r("PRMT", parts[j], imm(0x0040), parts[j + 1]) for j in (0, 2))
@@ -181,7 +179,7 @@ def _gathered(ctx: "Ctx", place: _Place, o: int) -> Opnd:
 
 
 def _load_rows(
-    ctx: "Ctx", i: Instr, blocks: list[tuple[int, int]], ld: Opnd, bits: int, deep: int, along_k: bool
+    ctx: Ctx, i: Instr, blocks: list[tuple[int, int]], ld: Opnd, bits: int, deep: int, along_k: bool
 ) -> list[Opnd]:
     """Load blocks from shared memory by LDSM: every eight lanes give the row addresses of one block."""
     b = ctx.b
@@ -213,7 +211,7 @@ def _load_rows(
 
 
 def _accumulator(
-    ctx: "Ctx", i: Instr, type_: str, ptr: Operand, stride: int
+    ctx: Ctx, i: Instr, type_: str, ptr: Operand, stride: int
 ) -> tuple[_Place, bool, list[tuple[int, int]]]:
     """Addresses of an accumulator, whether a lane's pairs are adjacent in memory, (strided, contiguous) of the blocks."""
     m, n, _ = shape_numbers(i.sig)
@@ -232,7 +230,7 @@ def _accumulator(
     return place, neighbours, blocks
 
 
-def _load_accumulator(ctx: "Ctx", i: Instr) -> list[Opnd]:
+def _load_accumulator(ctx: Ctx, i: Instr) -> list[Opnd]:
     """Load the registers (f64: pairs) of an accumulator."""
     type_ = i.sig.types[0]
     bits = TYPE_BITS[type_]
@@ -251,7 +249,7 @@ def _load_accumulator(ctx: "Ctx", i: Instr) -> list[Opnd]:
 
 
 @lowers("wmma.store", types="any")
-def lower_wmma_store(ctx: "Ctx", i: Instr) -> None:
+def lower_wmma_store(ctx: Ctx, i: Instr) -> None:
     """wmma.store.d."""
     type_ = i.sig.types[0]
     bits = TYPE_BITS[type_]
@@ -275,7 +273,7 @@ def lower_wmma_store(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("wmma.mma", types="any")
-def lower_wmma_mma(ctx: "Ctx", i: Instr) -> None:
+def lower_wmma_mma(ctx: Ctx, i: Instr) -> None:
     """wmma.mma: products of 16x8 or 8x8 parts; for m8n32, A and B are exchanged."""
     m, n, k = shape_numbers(i.sig)
     types = i.sig.types
@@ -300,7 +298,7 @@ def lower_wmma_mma(ctx: "Ctx", i: Instr) -> None:
         ctx.write(e, value)
 
 
-def _parts(ctx: "Ctx", i: Instr, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+def _parts(ctx: Ctx, i: Instr, p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """The registers of D, computed part by part."""
     old_integer = p.kind == "int8" and not ctx.target.multiplies("int8.16x8x16")
     if p.n == 32 and not old_integer:

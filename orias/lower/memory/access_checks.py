@@ -5,17 +5,15 @@ memory, and both sides of ``cp.async``; not textures, bulk copies, matrices in s
 tables, their places in constant bank 0 and what the bits mean: ``docs/facts/command-line.md``, "The tables of memcheck".
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.op import F_READ, F_WRITE, Op
 from orias.isa.operand import K_NONE, PT, RZ, URZ, Opnd, const, imm, imm64, imm_value
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.special_registers import read_special
 from orias.ori.ir import Block, Inst
 from orias.target import features
 from orias.target.profile import Target
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _GENERIC: Final = 0
 _GLOBAL: Final = 1
@@ -59,7 +57,7 @@ def checks_accesses(target: Target) -> bool:
     return target.has_word("checked_tables") and not target.suffix
 
 
-def put_checks(ctx: "Ctx") -> None:
+def put_checks(ctx: Ctx) -> None:
     """Put a check before each access of the function, which is lowered."""
     for b in ctx.fn.blocks:
         insts, b.insts = b.insts, []
@@ -69,7 +67,7 @@ def put_checks(ctx: "Ctx") -> None:
             b.insts.append(inst)
 
 
-def _check(ctx: "Ctx", b: Block, inst: Inst) -> None:
+def _check(ctx: Ctx, b: Block, inst: Inst) -> None:
     o = inst.op
     ctx.b.loc = inst.loc
     if o.base == _COPY:
@@ -94,7 +92,7 @@ def size_of(o: Op) -> int:
     return size
 
 
-def _call(ctx: "Ctx", inst: Inst, at: int, space: int, size: int, kind: int) -> None:
+def _call(ctx: Ctx, inst: Inst, at: int, space: int, size: int, kind: int) -> None:
     """The call for the address group at source `at`."""
     e = ctx.b
     target = ctx.target
@@ -118,7 +116,7 @@ def _call(ctx: "Ctx", inst: Inst, at: int, space: int, size: int, kind: int) -> 
     ctx.call_helper("memcheck", args, 0)
 
 
-def _address(ctx: "Ctx", group: list[Opnd], space: int) -> Opnd:
+def _address(ctx: Ctx, group: list[Opnd], space: int) -> Opnd:
     """The address of an access in 64 bits; `group`: descriptor, base, uniform base, offset."""
     _, base, ubase, offset = group
     if ubase not in (URZ, K_NONE):

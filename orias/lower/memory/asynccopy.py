@@ -1,21 +1,19 @@
 """cp.async without bulk, and its groups."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import INV, NEG, NOT_PT, PT, RZ, Opnd, imm, imm_value, sb
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.memory_operands import address, hinted
 from orias.ptx.ast import O_IMM, Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _SIZE: Final[dict[int, str]] = {4: "", 8: ".64", 16: ".128"}
 _LTC: Final[dict[str, str]] = {"L2::64B": ".LTC64B", "L2::128B": ".LTC128B", "L2::256B": ".LTC256B"}
 
 
 @lowers("cp.async", types="any")
-def lower_cp_async(ctx: "Ctx", i: Instr) -> None:
+def lower_cp_async(ctx: Ctx, i: Instr) -> None:
     """cp.async.ca/cg: LDGSTS; with a false predicate (ignore-src, or a source size of 0) it stores zeros.
 
     With ZFILL, for source sizes that are or may be smaller, the hardware reads the last bytes of the aligned block and
@@ -56,7 +54,7 @@ def lower_cp_async(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("cp.async.commit_group", types="any")
-def lower_commit(ctx: "Ctx", i: Instr) -> None:
+def lower_commit(ctx: Ctx, i: Instr) -> None:
     """cp.async.commit_group."""
     ctx.b.emit("LDGDEPBAR", [], [], ctx.guard)
 
@@ -68,13 +66,13 @@ def groups_left(count: int) -> int:
 
 
 @lowers("cp.async.wait_group", types="any")
-def lower_wait_group(ctx: "Ctx", i: Instr) -> None:
+def lower_wait_group(ctx: Ctx, i: Instr) -> None:
     """cp.async.wait_group n."""
     ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(groups_left(i.ops[0].value))], ctx.guard)
 
 
 @lowers("cp.async.wait_all", types="any")
-def lower_wait_all(ctx: "Ctx", i: Instr) -> None:
+def lower_wait_all(ctx: Ctx, i: Instr) -> None:
     """cp.async.wait_all: commit the open group, then wait for all groups."""
     ctx.b.emit("LDGDEPBAR", [], [], ctx.guard)
     ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(0)], ctx.guard)

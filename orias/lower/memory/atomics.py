@@ -7,18 +7,16 @@ distributed shared (sm_90) or local memory.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import INV, K_NONE, K_P, K_R, NOT_PT, PT, RZ, URZ, Opnd, imm, imm64, imm_value, is_imm
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.memory_operands import address, elements, gather, hinted, space_of, spread
 from orias.lower.memory.ordering import acquire_fence, fence, strong
+from orias.ori.ir import Block
 from orias.ptx.ast import O_SINK, TYPE_BITS, Instr, Operand
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-    from orias.ori.ir import Block
 
 _SUFFIX: Final[dict[str, str]] = {
     "u32": "", "b32": "", "s32": "", "u64": ".64", "b64": ".64", "s64": ".64", "b128": ".128",
@@ -39,7 +37,7 @@ def native_name(op: str, type_: str, flush: bool = True) -> str:
     return f".{op.upper()}{suffix}"
 
 
-def combine(ctx: "Ctx", op: str, type_: str, old: Opnd, value: Opnd) -> Opnd:
+def combine(ctx: Ctx, op: str, type_: str, old: Opnd, value: Opnd) -> Opnd:
     """The new memory value of a read-modify-write, for the compare-and-swap loops."""
     b = ctx.b
     if type_ == "f32":
@@ -62,12 +60,12 @@ def combine(ctx: "Ctx", op: str, type_: str, old: Opnd, value: Opnd) -> Opnd:
     return b.pack(*[b.r("LOP3.LUT", ctx.word(old, k), ctx.word(value, k), RZ, imm(lut), NOT_PT) for k in (0, 1)])
 
 
-def _in_register(ctx: "Ctx", value: Opnd, width: int) -> Opnd:
+def _in_register(ctx: Ctx, value: Opnd, width: int) -> Opnd:
     return ctx.b.copy(value, width) if is_imm(value) else value
 
 
 @lowers("atom", "red", types="any")
-def lower_atomic(ctx: "Ctx", i: Instr) -> None:
+def lower_atomic(ctx: Ctx, i: Instr) -> None:
     """Lower one atom or red."""
     sig = i.sig
     mods = sig.mods
@@ -112,7 +110,7 @@ def lower_atomic(ctx: "Ctx", i: Instr) -> None:
 
 
 def _scalar(
-    ctx: "Ctx",
+    ctx: Ctx,
     op: str,
     type_: str,
     dst: Operand | None,
@@ -158,7 +156,7 @@ def _scalar(
 
 
 def _generic(
-    ctx: "Ctx",
+    ctx: Ctx,
     op: str,
     type_: str,
     dst: Operand | None,
@@ -220,19 +218,19 @@ def _generic(
     ctx.end_guarded()
 
 
-def _cas_value(ctx: "Ctx", old: Opnd, values: list[Opnd]) -> Opnd:
+def _cas_value(ctx: Ctx, old: Opnd, values: list[Opnd]) -> Opnd:
     p = ctx.b.pred("isetp64.EQ.U64", old, values[0], PT)
     return ctx.b.pack(*[ctx.b.r("SEL", ctx.word(values[1], k), ctx.word(old, k), p) for k in (0, 1)])
 
 
-def _qspc(ctx: "Ctx", name: str, group: list[Opnd]) -> Opnd:
+def _qspc(ctx: Ctx, name: str, group: list[Opnd]) -> Opnd:
     d = ctx.fn.new_vreg(K_P)
     ctx.b.emit(name, [RZ, d], [K_NONE, *group[1:]])
     return d
 
 
 def _spin(
-    ctx: "Ctx", load: str, swap: str, preds: int, type_: str, group: list[Opnd], next_: Callable[[Opnd], Opnd]
+    ctx: Ctx, load: str, swap: str, preds: int, type_: str, group: list[Opnd], next_: Callable[[Opnd], Opnd]
 ) -> Opnd:
     """Repeat load, `next_` and CAST.SPIN until that has stored; returns the value loaded last."""
     width = TYPE_BITS[type_] // 32
@@ -254,14 +252,14 @@ def _spin(
     return _spun(ctx, p, head, done, old)
 
 
-def _spun(ctx: "Ctx", stored: Opnd, head: "Block", done: "Block", old: Opnd) -> Opnd:
+def _spun(ctx: Ctx, stored: Opnd, head: Block, done: Block, old: Opnd) -> Opnd:
     """The end of a loop that repeats until a value was stored."""
     ctx.branch(stored ^ INV, head, done)
     ctx.end_loop(head, done)
     return old
 
 
-def _shared_loop(ctx: "Ctx", op: str, type_: str, group: list[Opnd], values: list[Opnd]) -> Opnd:
+def _shared_loop(ctx: Ctx, op: str, type_: str, group: list[Opnd], values: list[Opnd]) -> Opnd:
     size = ".64" if TYPE_BITS[type_] == 64 else ""
     load = ctx.target.spelling("shared_load") + size
     return _spin(
@@ -269,7 +267,7 @@ def _shared_loop(ctx: "Ctx", op: str, type_: str, group: list[Opnd], values: lis
     )
 
 
-def _cluster_loop(ctx: "Ctx", op: str, type_: str, group: list[Opnd], values: list[Opnd]) -> Opnd:
+def _cluster_loop(ctx: Ctx, op: str, type_: str, group: list[Opnd], values: list[Opnd]) -> Opnd:
     """The loop on shared memory of the cluster, which no cache policy concerns."""
     size = ".64" if TYPE_BITS[type_] == 64 else ""
     return _spin(
@@ -284,7 +282,7 @@ def _cluster_loop(ctx: "Ctx", op: str, type_: str, group: list[Opnd], values: li
 
 
 def _half(
-    ctx: "Ctx", op: str, type_: str, dst: Operand | None, group: list[Opnd], values: list[Opnd], space: str, scope: str
+    ctx: Ctx, op: str, type_: str, dst: Operand | None, group: list[Opnd], values: list[Opnd], space: str, scope: str
 ) -> None:
     """A 16-bit atomic: a compare-and-swap loop on the word that contains it."""
     b = ctx.b
@@ -346,7 +344,7 @@ _VECTOR: Final[dict[str, tuple[str, int, str]]] = {
 """Vector atomics (sm_90): PTX element -> (element name, elements per PTX element, end of the name)."""
 
 
-def vector_name(ctx: "Ctx", i: Instr, src: Operand) -> str:
+def vector_name(ctx: Ctx, i: Instr, src: Operand) -> str:
     """Modifiers of a vector atomic, such as ``.ADD.F16x8.RN``."""
     row = _VECTOR.get(i.sig.types[-1])
     if row is None or not ctx.target.has(features.VECTOR_ATOMICS):
@@ -357,7 +355,7 @@ def vector_name(ctx: "Ctx", i: Instr, src: Operand) -> str:
     return f".{i.sig.mods['op'].upper()}.{name}x{per * len(elements(src))}{rest}"
 
 
-def _vector(ctx: "Ctx", i: Instr, dst: Operand | None, group: list[Opnd], src: Operand, scope: str) -> None:
+def _vector(ctx: Ctx, i: Instr, dst: Operand | None, group: list[Opnd], src: Operand, scope: str) -> None:
     type_ = i.sig.types[-1]
     tail = vector_name(ctx, i, src) + strong(ctx, scope)
     value = gather(ctx, src, type_)

@@ -5,23 +5,21 @@ sm_80 to 89.  A barrier number and a thread count that are both in registers are
 the upper half; where capsules state that with the barrier, :mod:`orias.schedule.joined_words` does it.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
 from orias.isa.roles import BARRIER_NUMBERS, BARRIER_PAIR
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.ordering import acquire_fence, fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
 from orias.target import features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 _WHOLE_WARP: Final = 0xFFFFFFFF
 
 
-def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> list[Opnd]:
+def _barrier_operands(ctx: Ctx, number: Operand, count: Operand | None) -> list[Opnd]:
     kernel = ctx.module.kernel
     a = ctx.src(number, "u32")
     if is_imm(a):
@@ -32,7 +30,7 @@ def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> lis
 
 
 @lowers("bar", "barrier", types="any")
-def lower_barrier(ctx: "Ctx", i: Instr) -> None:
+def lower_barrier(ctx: Ctx, i: Instr) -> None:
     """bar and barrier: sync, arrive, red."""
     mods = i.sig.mods
     op = mods.get("op", "sync")
@@ -48,7 +46,7 @@ def lower_barrier(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
+def _barrier(ctx: Ctx, i: Instr, op: str, defer: str) -> None:
     reduces = op not in ("sync", "arrive")
     first = 1 if reduces else 0
     counted = len(i.ops) > (3 if reduces else 1)
@@ -66,7 +64,7 @@ def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
         _emit_barrier(ctx, i, "BAR", [packed, packed, *rest], op, defer)
 
 
-def _emit_barrier(ctx: "Ctx", i: Instr, base: str, src: list[Opnd], op: str, defer: str) -> None:
+def _emit_barrier(ctx: Ctx, i: Instr, base: str, src: list[Opnd], op: str, defer: str) -> None:
     """The operation of a barrier, and the read of the result of a reduction."""
     if op == "sync":
         ctx.b.emit(f"{base}.SYNC{defer}", [], src, ctx.guard)
@@ -85,7 +83,7 @@ def _emit_barrier(ctx: "Ctx", i: Instr, base: str, src: list[Opnd], op: str, def
 
 
 @lowers("bar.warp.sync", "bar.warp", types="any")
-def lower_bar_warp(ctx: "Ctx", i: Instr) -> None:
+def lower_bar_warp(ctx: Ctx, i: Instr) -> None:
     """bar.warp.sync: WARPSYNC, which also orders memory accesses among the members.
 
     Where the warp is together anyway, the NOP before it does (orias.passes.convergence).
@@ -95,7 +93,7 @@ def lower_bar_warp(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("barrier.cluster", types="any")
-def lower_cluster_barrier(ctx: "Ctx", i: Instr) -> None:
+def lower_cluster_barrier(ctx: Ctx, i: Instr) -> None:
     """barrier.cluster; a kernel without a cluster directive tests at run time whether it was launched with clusters."""
     mods = i.sig.mods
     arrive = mods["op"] == "arrive"
@@ -131,13 +129,13 @@ def lower_cluster_barrier(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("nanosleep", types="any")
-def lower_nanosleep(ctx: "Ctx", i: Instr) -> None:
+def lower_nanosleep(ctx: Ctx, i: Instr) -> None:
     """nanosleep."""
     ctx.b.emit(ctx.target.spelling("sleep"), [], [ctx.src(i.ops[0], "u32")], ctx.guard)
 
 
 @lowers("setmaxnreg", types="any")
-def lower_setmaxnreg(ctx: "Ctx", i: Instr) -> None:
+def lower_setmaxnreg(ctx: Ctx, i: Instr) -> None:
     """setmaxnreg: a pseudo operation until the register count at entry is known (:mod:`orias.passes.setmaxnreg`)."""
     ctx.begin_guarded()
     warpsync(ctx, imm(_WHOLE_WARP))
@@ -146,7 +144,7 @@ def lower_setmaxnreg(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("griddepcontrol", types="any")
-def lower_griddepcontrol(ctx: "Ctx", i: Instr) -> None:
+def lower_griddepcontrol(ctx: Ctx, i: Instr) -> None:
     """griddepcontrol.wait and .launch_dependents."""
     name = "ACQBULK" if i.sig.mods.get("op", i.sig.text.rsplit(".", 1)[-1]) == "wait" else "PREEXIT"
     ctx.b.emit(name, [], [], ctx.guard)

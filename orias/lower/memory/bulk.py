@@ -13,9 +13,10 @@ Forms of ptxas 13.0.88.  Operands are in uniform registers, one copy per thread
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg, sb
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.function_summary import is_cluster_copy
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.asynccopy import groups_left
@@ -28,9 +29,6 @@ from orias.lower.memory.ordering import fence, strong
 from orias.ptx.ast import O_IMM, TYPE_BITS, Instr, Operand
 from orias.ptx.opcode import parse_opcode
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _TYPE: Final[dict[str, str]] = {
     "s32": ".S32", "u64": ".U64", "s64": ".S64", "b64": ".U64", "f16": ".F16.RN", "bf16": ".BF16.RN", "f32": ".F32.RN", "f64": ".F64.RN",
@@ -54,7 +52,7 @@ def group(at: Opnd) -> list[Opnd]:
     return [K_NONE, RZ, at, imm(0)]
 
 
-def place(ctx: "Ctx", o: Operand, space: str) -> Opnd:
+def place(ctx: Ctx, o: Operand, space: str) -> Opnd:
     """The address that an operand names: one word for shared memory, two words for global and generic addresses."""
     narrow = space.startswith("shared")
     if o.kind == O_IMM:
@@ -68,11 +66,11 @@ def place(ctx: "Ctx", o: Operand, space: str) -> Opnd:
     return ctx.b.r("iadd64", base, offset, width=2)
 
 
-def _pair(ctx: "Ctx", pick: Pick, value: Opnd) -> Opnd:
+def _pair(ctx: Ctx, pick: Pick, value: Opnd) -> Opnd:
     return pack_uniform(ctx, pick(ctx.lo(value)), pick(ctx.hi(value)))
 
 
-def _policy(ctx: "Ctx", i: Instr) -> Opnd:
+def _policy(ctx: Ctx, i: Instr) -> Opnd:
     """The policy, which is the last operand, or the last before the byte mask; NONE without a cache hint."""
     if "cache_hint" not in i.sig.mods:
         return K_NONE
@@ -80,7 +78,7 @@ def _policy(ctx: "Ctx", i: Instr) -> Opnd:
     return value if is_reg(value) else ctx.b.copy(value, 2)
 
 
-def _size(ctx: "Ctx", o: Operand, mask: Operand | None) -> Opnd:
+def _size(ctx: Ctx, o: Operand, mask: Operand | None) -> Opnd:
     """The word with a size in bytes, as 16-byte units, and a multicast mask in the upper half."""
     size = ctx.src(o, "u32")
     units = ctx.b.r("SHF.R.U32.HI", RZ, imm(4), size)
@@ -88,13 +86,13 @@ def _size(ctx: "Ctx", o: Operand, mask: Operand | None) -> Opnd:
     return ctx.b.r("PRMT", units, imm(0x5410), high)
 
 
-def _emit(ctx: "Ctx", policy: Opnd, body: Callable[[Pick], tuple[str, list[Opnd]]]) -> None:
+def _emit(ctx: Ctx, policy: Opnd, body: Callable[[Pick], tuple[str, list[Opnd]]]) -> None:
     """Emit the copies, and end the guarded code."""
     _copies(ctx, policy, body)
     ctx.end_guarded()
 
 
-def _copies(ctx: "Ctx", policy: Opnd, body: Callable[[Pick], tuple[str, list[Opnd]]]) -> None:
+def _copies(ctx: Ctx, policy: Opnd, body: Callable[[Pick], tuple[str, list[Opnd]]]) -> None:
     """Emit one copy per thread: `body` gives the operation and its sources, which the policy follows."""
 
     def one(pick: Pick) -> None:
@@ -112,7 +110,7 @@ def _copies(ctx: "Ctx", policy: Opnd, body: Callable[[Pick], tuple[str, list[Opn
     "cp.async.bulk", "cp.reduce.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk",
     types="any,int,f16,bf16,f32,f64",
 )  # fmt: skip
-def lower_bulk(ctx: "Ctx", i: Instr) -> None:
+def lower_bulk(ctx: Ctx, i: Instr) -> None:
     """cp.async.bulk and cp.reduce.async.bulk between global and shared memory and within the cluster, and multimem forms.
 
     ``.ignore_oob`` allows the copy to leave bytes out; like ptxas 13.5.37, the code copies all.
@@ -156,7 +154,7 @@ def lower_bulk(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("cp.async.bulk.prefetch", types="any")
-def lower_bulk_prefetch(ctx: "Ctx", i: Instr) -> None:
+def lower_bulk_prefetch(ctx: Ctx, i: Instr) -> None:
     """cp.async.bulk.prefetch.L2."""
     ctx.begin_guarded()
     source, count = place(ctx, i.ops[0], "global"), _size(ctx, i.ops[1], None)
@@ -167,11 +165,11 @@ def lower_bulk_prefetch(ctx: "Ctx", i: Instr) -> None:
     _emit(ctx, _policy(ctx, i), body)
 
 
-def _coordinates(ctx: "Ctx", o: Operand) -> list[Opnd]:
+def _coordinates(ctx: Ctx, o: Operand) -> list[Opnd]:
     return [ctx.src(e, "u32") for e in o.elems[0].elems]
 
 
-def _offsets(ctx: "Ctx", o: Operand, mode: str) -> Opnd:
+def _offsets(ctx: Ctx, o: Operand, mode: str) -> Opnd:
     """The im2col offsets in the low half of a word: one of 16 bits, two of 8, or three of 5; of modes W 11 bits and 5."""
     parts = [ctx.src(e, "b16") for e in elements(o)]
     if mode != "im2col":
@@ -184,12 +182,12 @@ def _offsets(ctx: "Ctx", o: Operand, mode: str) -> Opnd:
     return ctx.b.r("LEA", parts[2], low, imm(10))
 
 
-def _held(ctx: "Ctx", value: Opnd) -> Opnd:
+def _held(ctx: Ctx, value: Opnd) -> Opnd:
     return value if is_reg(value) else ctx.b.copy(value)
 
 
 @lowers("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", types="any")
-def lower_tensor(ctx: "Ctx", i: Instr) -> None:
+def lower_tensor(ctx: Ctx, i: Instr) -> None:
     """Tensor copies from and to global memory, and reductions to it."""
     mods = i.sig.mods
     tail = f".{mods['dim'].upper()}{_MODES[mods.get('mode', 'tile')]}"
@@ -212,7 +210,7 @@ def lower_tensor(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _to_cluster(ctx: "Ctx", i: Instr, at: list[Opnd], table: Opnd, name: str) -> None:
+def _to_cluster(ctx: Ctx, i: Instr, at: list[Opnd], table: Opnd, name: str) -> None:
     """A copy that the driver does where the destination is not in the own CTA; `name` is that of the hardware's copy."""
     mods = i.sig.mods
     copy = ClusterCopy(at[0], table, at[2:], at[1])
@@ -227,7 +225,7 @@ def _to_cluster(ctx: "Ctx", i: Instr, at: list[Opnd], table: Opnd, name: str) ->
     ctx.end_guarded()
 
 
-def _copy_word(ctx: "Ctx", i: Instr, multicast: bool) -> Opnd:
+def _copy_word(ctx: Ctx, i: Instr, multicast: bool) -> Opnd:
     """The word with im2col offsets and, with `multicast`, the mask; NONE if the copy has neither."""
     rest = i.ops[3:]
     low: Opnd = K_NONE
@@ -239,7 +237,7 @@ def _copy_word(ctx: "Ctx", i: Instr, multicast: bool) -> Opnd:
     return K_NONE if low == K_NONE else ctx.b.r("PRMT", low, imm(0x5410), RZ)
 
 
-def _tensor(ctx: "Ctx", i: Instr, name: str, at: list[Opnd], table: Opnd, extra: Opnd) -> None:
+def _tensor(ctx: Ctx, i: Instr, name: str, at: list[Opnd], table: Opnd, extra: Opnd) -> None:
     def body(pick: Pick) -> tuple[str, list[Opnd]]:
         src = [*group(pack_uniform(ctx, *[pick(w) for w in at])), *group(_pair(ctx, pick, table))]
         return name, src if extra == K_NONE else [*src, pick(extra)]
@@ -248,7 +246,7 @@ def _tensor(ctx: "Ctx", i: Instr, name: str, at: list[Opnd], table: Opnd, extra:
 
 
 @lowers("cp.async.bulk.prefetch.tensor", types="any")
-def lower_tensor_prefetch(ctx: "Ctx", i: Instr) -> None:
+def lower_tensor_prefetch(ctx: Ctx, i: Instr) -> None:
     """cp.async.bulk.prefetch.tensor."""
     mode = i.sig.mods.get("mode", "tile")
     ctx.begin_guarded()
@@ -262,7 +260,7 @@ def lower_tensor_prefetch(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("cp.async.bulk.commit_group", types="any")
-def lower_bulk_commit(ctx: "Ctx", i: Instr) -> None:
+def lower_bulk_commit(ctx: Ctx, i: Instr) -> None:
     """cp.async.bulk.commit_group."""
     ctx.begin_guarded()
     ctx.b.emit("UTMACMDFLUSH", [], [])
@@ -270,7 +268,7 @@ def lower_bulk_commit(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("cp.async.bulk.wait_group", types="any")
-def lower_bulk_wait(ctx: "Ctx", i: Instr) -> None:
+def lower_bulk_wait(ctx: Ctx, i: Instr) -> None:
     """cp.async.bulk.wait_group: waits for the copies, or (.read) only for their reads of the source."""
     ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(groups_left(i.ops[0].value))], ctx.guard)
     if "read" not in i.sig.mods:
@@ -278,7 +276,7 @@ def lower_bulk_wait(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("st.bulk", types="any")
-def lower_st_bulk(ctx: "Ctx", i: Instr) -> None:
+def lower_st_bulk(ctx: Ctx, i: Instr) -> None:
     """st.bulk: UMEMSETS writes zeros in units of 8 bytes; of a generic address it takes the low word, as in ptxas's code."""
     space = i.sig.mods.get("space", "")
     where = place(ctx, i.ops[0], space)
@@ -299,7 +297,7 @@ def lower_st_bulk(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("clusterlaunchcontrol.query_cancel", types="any")
-def lower_query_cancel(ctx: "Ctx", i: Instr) -> None:
+def lower_query_cancel(ctx: Ctx, i: Instr) -> None:
     """The parts of an answer to try_cancel: bit 64 says that it succeeded, x is its first word, y and z are the second."""
     query = i.sig.mods["query"]
     answer = ctx.src(i.ops[1], "b128")
@@ -319,14 +317,14 @@ def lower_query_cancel(ctx: "Ctx", i: Instr) -> None:
             ctx.write(d, b.r("SHF.R.U32.HI", RZ, imm(16), second))
 
 
-def _both(ctx: "Ctx", i: Instr) -> Opnd:
+def _both(ctx: Ctx, i: Instr) -> Opnd:
     """The addresses of destination and mbarrier as a pair; of generic addresses the low words."""
     space = i.sig.mods.get("space", "")
     return ctx.b.pack(*[ctx.lo(p) if space == "" else p for p in (place(ctx, i.ops[k], space) for k in (0, 2))])
 
 
 @lowers("st.async", "multimem.st.async", types="any")
-def lower_st_async(ctx: "Ctx", i: Instr) -> None:
+def lower_st_async(ctx: Ctx, i: Instr) -> None:
     """st.async to shared memory of the cluster: STAS with the address and the mbarrier in a pair.
 
     Generic addresses (no space in the opcode) are used by their low words, as in code of ptxas 13.0.88.
@@ -347,7 +345,7 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("red.async", "multimem.red.async", types="int")
-def lower_red_async(ctx: "Ctx", i: Instr) -> None:
+def lower_red_async(ctx: Ctx, i: Instr) -> None:
     """red.async to shared memory of the cluster: REDAS; addresses as for st.async."""
     type_ = i.sig.types[-1]
     if "completion" not in i.sig.mods or len(i.ops) < 3:
@@ -360,7 +358,7 @@ def lower_red_async(ctx: "Ctx", i: Instr) -> None:
     ctx.b.emit(name + (".64" if TYPE_BITS[type_] == 64 else ""), [], [K_NONE, where, URZ, imm(0), value], ctx.guard)
 
 
-def _ordinary(ctx: "Ctx", i: Instr, type_: str, kind: str) -> None:
+def _ordinary(ctx: Ctx, i: Instr, type_: str, kind: str) -> None:
     """The store or reduction of PTX that does at once what an asynchronous one may do later."""
     mods = i.sig.mods
     words = ["release", mods["scope"]] if "scope" in mods else []
@@ -369,7 +367,7 @@ def _ordinary(ctx: "Ctx", i: Instr, type_: str, kind: str) -> None:
     (lower_atomic if kind == "RED" else lower_st)(ctx, ordinary)
 
 
-def _to_global(ctx: "Ctx", i: Instr, type_: str, kind: str) -> None:
+def _to_global(ctx: Ctx, i: Instr, type_: str, kind: str) -> None:
     """st.async and red.async to global memory, which release: USTGR, UREDGR; or an ordinary store or reduction after a fence.
 
     Weak stores, narrow ones and operations other than add are the ordinary instructions: ptxas 13.0.88 has no instruction at

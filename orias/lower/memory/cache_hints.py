@@ -1,16 +1,14 @@
 """prefetch, applypriority, discard: hints to the caches."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import (
     RZ,
 )
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.memory_operands import address, space_of
 from orias.ptx.ast import Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _PREFETCH: Final[dict[str, str]] = {"L1": "PF1", "L2": "PF2", "L2::evict_last": "PML2", "L2::evict_normal": "PF2"}
 
@@ -19,7 +17,7 @@ _HINTS: Final[dict[str, str]] = {"applypriority": "DML2", "discard": "RML2", "pr
 
 
 @lowers("prefetch", "prefetchu", "applypriority", "discard", types="any")
-def lower_hint(ctx: "Ctx", i: Instr) -> None:
+def lower_hint(ctx: Ctx, i: Instr) -> None:
     """Cache hints, in the operations that ptxas uses; none for local memory."""
     if "tensormap" in i.sig.mods:
         from orias.lower.memory.tensormap import invalidate

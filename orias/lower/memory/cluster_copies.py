@@ -10,15 +10,13 @@ at 8 after the im2col offsets, which are halfwords from 0 on.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_NONE, PT, RZ, URZ, Opnd, const, imm, is_reg, r, word
+from orias.lower.frame.context import Ctx
 from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import Instr
 from orias.target import abi, driver
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _POLICY: Final = 8
 """Bytes of a policy; the im2col offsets before it take as many."""
@@ -60,7 +58,7 @@ class ClusterCopy:
         self.policy: Opnd = K_NONE
 
 
-def lower_cluster_copy(ctx: "Ctx", i: Instr, c: ClusterCopy, own: Callable[[], None]) -> None:
+def lower_cluster_copy(ctx: Ctx, i: Instr, c: ClusterCopy, own: Callable[[], None]) -> None:
     """Emit the copy: `own` emits that to the own CTA, without multicast."""
     b = ctx.b
     if c.mask == K_NONE:
@@ -81,7 +79,7 @@ def lower_cluster_copy(ctx: "Ctx", i: Instr, c: ClusterCopy, own: Callable[[], N
     ctx.start(done)
 
 
-def _call(ctx: "Ctx", i: Instr, c: ClusterCopy) -> None:
+def _call(ctx: Ctx, i: Instr, c: ClusterCopy) -> None:
     tensor = i.sig.name != "cp.async.bulk"
     barrier = _BARRIER[tensor]
     values = [c.to, imm(0), ctx.lo(c.source), ctx.hi(c.source), *c.middle]
@@ -113,5 +111,5 @@ def _call(ctx: "Ctx", i: Instr, c: ClusterCopy) -> None:
     )
 
 
-def _register(ctx: "Ctx", value: Opnd) -> Opnd:
+def _register(ctx: Ctx, value: Opnd) -> Opnd:
     return value if is_reg(value) else ctx.b.copy(value)

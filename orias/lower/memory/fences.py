@@ -1,17 +1,13 @@
 """membar and fence."""
 
-from typing import TYPE_CHECKING
-
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.ordering import acquire_fence, fence
 from orias.ptx.ast import Instr
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 
 @lowers("membar", "fence", types="any")
-def lower_fence(ctx: "Ctx", i: Instr) -> None:
+def lower_fence(ctx: Ctx, i: Instr) -> None:
     """fence and membar (which is fence.sc); :func:`fence` shows what each level adds."""
     mods = i.sig.mods
     text = i.sig.text
@@ -45,7 +41,7 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
     fence(ctx, "SC" if order == "sc" else "ALL", scope, release_only=order == "release")
 
 
-def _proxy_fence(ctx: "Ctx", text: str, scope: str) -> None:
+def _proxy_fence(ctx: Ctx, text: str, scope: str) -> None:
     emit = ctx.b.emit
     guard = ctx.guard
     if "async::generic" in text:

@@ -7,19 +7,17 @@ uniform, the loop has one iteration.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from orias.isa.operand import INV, K_CONST, K_IMM, K_P, K_UR, PT, URZ, Opnd, imm, is_zero_reg, kind_of
+from orias.lower.frame.context import Ctx
 from orias.ori.ir import OP_COPY, OP_PACK
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 Pick: TypeAlias = "Callable[[Opnd], Opnd]"
 """Returns a uniform copy of one word of the elected thread."""
 
 
-def uniform_copy(ctx: "Ctx", value: Opnd) -> Opnd:
+def uniform_copy(ctx: Ctx, value: Opnd) -> Opnd:
     """A constant, an immediate or zero in a uniform register; zero is URZ."""
     if is_zero_reg(value) or value == K_IMM:
         return URZ
@@ -28,14 +26,14 @@ def uniform_copy(ctx: "Ctx", value: Opnd) -> Opnd:
     return u
 
 
-def pack_uniform(ctx: "Ctx", *parts: Opnd) -> Opnd:
+def pack_uniform(ctx: Ctx, *parts: Opnd) -> Opnd:
     """Several uniform words as one aligned group."""
     d = ctx.fn.new_vreg(K_UR, len(parts))
     ctx.b.emit_op(OP_PACK, [d], list(parts))
     return d
 
 
-def each_thread(ctx: "Ctx", body: Callable[[Pick], None]) -> None:
+def each_thread(ctx: Ctx, body: Callable[[Pick], None]) -> None:
     """Run `body` once per active thread: ``loop: ELECT p ; @p R2UR ... ; operation ; @!p BRA loop``."""
     loop, done = ctx.new_block(), ctx.new_block()
     ctx.jump(loop)
@@ -56,7 +54,7 @@ def each_thread(ctx: "Ctx", body: Callable[[Pick], None]) -> None:
     ctx.start(done)
 
 
-def each_value(ctx: "Ctx", value: Opnd, body: Callable[[Opnd, Opnd], None]) -> None:
+def each_value(ctx: Ctx, value: Opnd, body: Callable[[Opnd, Opnd], None]) -> None:
     """Run ``body(uniform copy, guard)`` once per different value among the active threads.
 
     The guard is true in the threads that have the value.  The code is ``loop: R2UR p, u, value ; operation ; @p BRA
@@ -73,7 +71,7 @@ def each_value(ctx: "Ctx", value: Opnd, body: Callable[[Opnd, Opnd], None]) -> N
     ctx.start(done)
 
 
-def each_pair(ctx: "Ctx", first: Opnd, second: Opnd, body: Callable[[Opnd, Opnd], None]) -> None:
+def each_pair(ctx: Ctx, first: Opnd, second: Opnd, body: Callable[[Opnd, Opnd], None]) -> None:
     """Run `body` with uniform copies of two words once per different pair of values among the active threads.
 
     Both R2UR read the same thread; a thread with another value of either goes round again.

@@ -4,20 +4,16 @@ Forms of ptxas 13.0.88: UGETNEXTWORKID with the address of the answer, and the m
 ``.BROADCAST`` answers each CTA of the cluster, at the same offset.
 """
 
-from typing import TYPE_CHECKING
-
 from orias.isa.operand import with_word_lane
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.bulk import group, place
 from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
 from orias.ptx.ast import Instr
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 
 @lowers("clusterlaunchcontrol.try_cancel", types="any")
-def lower_try_cancel(ctx: "Ctx", i: Instr) -> None:
+def lower_try_cancel(ctx: Ctx, i: Instr) -> None:
     """One request per thread."""
     ctx.begin_guarded()
     to, barrier = (place(ctx, o, "shared") for o in i.ops[:2])

@@ -7,7 +7,7 @@ are strong at that scope, ``.cg`` at GPU, ``.cv``/``.wt`` at SYS; ``.cs`` is evi
 one of the threads, without a loop.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import (
     K_R,
@@ -24,6 +24,7 @@ from orias.lower.frame.addresses import (
     param_bank,
     param_offset,
 )
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.params import SIGNED
 from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
@@ -32,9 +33,6 @@ from orias.lower.memory.ordering import acquire_fence, fence, strong
 from orias.ptx.ast import O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand, Sig
 from orias.semantics.integers import signed
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _EVICT: Final[dict[str, str]] = {
     "L1::evict_first": ".EF",
@@ -66,7 +64,7 @@ def size_suffix(type_: str, count: int = 1) -> str:
 
 
 @lowers("ld", "ldu", types="any")
-def lower_ld(ctx: "Ctx", i: Instr) -> None:
+def lower_ld(ctx: Ctx, i: Instr) -> None:
     """ld in every space."""
     sig = i.sig
     type_ = sig.types[-1]
@@ -131,7 +129,7 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         acquire_fence(ctx, "cta" if space == "shared" and not ctx.target.has(features.CLUSTERS) else scope)
 
 
-def _guarded_load(ctx: "Ctx", name: str, group: list[Opnd], width: int) -> Opnd:
+def _guarded_load(ctx: Ctx, name: str, group: list[Opnd], width: int) -> Opnd:
     d = ctx.fn.new_vreg(K_R, width)
     ctx.b.emit(name, [d], group, ctx.guard)
     return d
@@ -148,7 +146,7 @@ def _halves(o: Operand) -> list[Operand]:
     return parts
 
 
-def _global_mods(ctx: "Ctx", sig: Sig, size: str) -> str:
+def _global_mods(ctx: Ctx, sig: Sig, size: str) -> str:
     """The modifiers after ``LDG.E``/``STG.E``: eviction from L1 and L2, prefetch size, element size, order and scope."""
     mods = sig.mods
     order = mods.get("order", "")
@@ -172,7 +170,7 @@ def _global_mods(ctx: "Ctx", sig: Sig, size: str) -> str:
 
 
 @lowers("st", "multimem.st", types="any")
-def lower_st(ctx: "Ctx", i: Instr) -> None:
+def lower_st(ctx: Ctx, i: Instr) -> None:
     """st in every space, and multimem.st."""
     sig = i.sig
     type_ = sig.types[-1]
@@ -210,7 +208,7 @@ _BANK: Final = 1 << 16
 """Bytes of a constant bank."""
 
 
-def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, base: int, index: Opnd = RZ) -> None:
+def _load_bank(ctx: Ctx, dst: Operand, where: Operand, type_: str, bank: int, base: int, index: Opnd = RZ) -> None:
     """A load from a constant bank at ``base + index + where``."""
     offset = base + signed(where.value & (1 << 64) - 1, 64)
     if where.kind == O_SYM and where.elems:
@@ -254,7 +252,7 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
             ctx.write(e, parts[0] if len(parts) == 1 else ctx.b.pack(*parts, width=4))
 
 
-def _load_param(ctx: "Ctx", dst: Operand, where: Operand, type_: str) -> None:
+def _load_param(ctx: Ctx, dst: Operand, where: Operand, type_: str) -> None:
     var = where.var
     state = ctx.state
     if state.kind == "entry" and (var is None or var.space == "reg" or var in ctx.module.kernel.ptx.params):
@@ -279,7 +277,7 @@ def _load_param(ctx: "Ctx", dst: Operand, where: Operand, type_: str) -> None:
         spread(ctx, dst, value, type_)
 
 
-def _store_param(ctx: "Ctx", where: Operand, src: Operand, type_: str) -> None:
+def _store_param(ctx: Ctx, where: Operand, src: Operand, type_: str) -> None:
     var = where.var
     if var is not None and var in ctx.state.param_words:
         step = TYPE_BITS[type_] // 8

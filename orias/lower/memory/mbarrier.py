@@ -6,7 +6,7 @@ From sm_90 on SYNCS operations update the object: bits 1..20 are 2**20 minus the
 2**20 minus the pending ones, bit 63 is the phase.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import (
     K_NONE,
@@ -26,6 +26,7 @@ from orias.isa.operand import (
     is_vreg,
     word,
 )
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.lane_loops import each_value, pack_uniform, uniform_copy
 from orias.lower.memory.memory_operands import address, space_of
@@ -33,15 +34,12 @@ from orias.lower.memory.ordering import acquire_fence, fence
 from orias.ptx.ast import O_IMM, O_PAIR, O_SINK, Instr, Operand
 from orias.target import features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 _PHASE: Final = 0x80000000
 _VERSION: Final = 1
 """Bit of the low word of an object: its layout is version 1, not 0."""
 
 
-def object_address(ctx: "Ctx", i: Instr, o: Operand) -> list[Opnd]:
+def object_address(ctx: Ctx, i: Instr, o: Operand) -> list[Opnd]:
     """The address group of a barrier object; from sm_90 on, the low 32 bits of any shared or generic address."""
     space = space_of(i.sig)
     if space == "shared" or (o.var is not None and o.var.space == "shared"):
@@ -57,13 +55,13 @@ def object_address(ctx: "Ctx", i: Instr, o: Operand) -> list[Opnd]:
     return group
 
 
-def uniform_address(ctx: "Ctx", group: list[Opnd], base: Opnd) -> list[Opnd]:
+def uniform_address(ctx: Ctx, group: list[Opnd], base: Opnd) -> list[Opnd]:
     """The address group with its base in a uniform register."""
     return [K_NONE, RZ, base, group[3]]
 
 
 @lowers("mbarrier.init", types="any")
-def lower_init(ctx: "Ctx", i: Instr) -> None:
+def lower_init(ctx: Ctx, i: Instr) -> None:
     """mbarrier.init: an object in phase 0 with all arrivals pending."""
     ctx.begin_guarded()
     count = ctx.src(i.ops[1], "u32")
@@ -92,12 +90,12 @@ def lower_init(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _minus(ctx: "Ctx", value: Opnd) -> Opnd:
+def _minus(ctx: Ctx, value: Opnd) -> Opnd:
     return (value if is_reg(value) else ctx.b.copy(value)) | NEG
 
 
 @lowers("mbarrier.inval", types="any")
-def lower_inval(ctx: "Ctx", i: Instr) -> None:
+def lower_inval(ctx: Ctx, i: Instr) -> None:
     """mbarrier.inval: SYNCS.CCTL.IV; up to sm_89 no instruction."""
     if ctx.target.has(features.HARDWARE_BARRIERS):
         ctx.b.emit("SYNCS.CCTL.IV", [], object_address(ctx, i, i.ops[0]), ctx.guard)
@@ -105,7 +103,7 @@ def lower_inval(ctx: "Ctx", i: Instr) -> None:
         ctx.b.emit("fence", [], [])
 
 
-def _release(ctx: "Ctx", i: Instr) -> None:
+def _release(ctx: Ctx, i: Instr) -> None:
     """The fences before an arrival that releases (up to sm_89 every arrival; later those with cluster scope)."""
     mods = i.sig.mods
     if not ctx.target.has(features.HARDWARE_BARRIERS):
@@ -118,7 +116,7 @@ def _release(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mbarrier.arrive", "mbarrier.arrive_drop", types="any")
-def lower_arrive(ctx: "Ctx", i: Instr) -> None:
+def lower_arrive(ctx: Ctx, i: Instr) -> None:
     """mbarrier.arrive and arrive_drop in all forms."""
     mods = i.sig.mods
     drop = i.sig.name.endswith("drop")
@@ -136,7 +134,7 @@ def lower_arrive(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _arrive_by_atomics(ctx: "Ctx", dst: Operand, where: list[Opnd], count: Opnd, drop: bool) -> None:
+def _arrive_by_atomics(ctx: Ctx, dst: Operand, where: list[Opnd], count: Opnd, drop: bool) -> None:
     if count != K_NONE:
         amount = count if is_reg(count) else ctx.b.copy(count)
         if drop:
@@ -158,7 +156,7 @@ def _high_word(where: list[Opnd]) -> list[Opnd]:
     return [*where[:3], imm(imm_value(where[3]) + 4)]
 
 
-def _arrive(ctx: "Ctx", dst: Operand, where: list[Opnd], count: Opnd, drop: bool, mods: dict[str, str]) -> None:
+def _arrive(ctx: Ctx, dst: Operand, where: list[Opnd], count: Opnd, drop: bool, mods: dict[str, str]) -> None:
     remote = mods.get("space") == "shared::cluster"
     opt = ".OPTOUT" if drop else ""
     red = ".RED" if remote or (dst.kind == O_SINK and "space" not in mods) else ""
@@ -184,7 +182,7 @@ def _arrive(ctx: "Ctx", dst: Operand, where: list[Opnd], count: Opnd, drop: bool
 
 
 @lowers("mbarrier.expect_tx", "mbarrier.complete_tx", types="any")
-def lower_transactions(ctx: "Ctx", i: Instr) -> None:
+def lower_transactions(ctx: Ctx, i: Instr) -> None:
     """mbarrier.expect_tx and complete_tx: change the transaction count only."""
     where = object_address(ctx, i, i.ops[0])
     count = ctx.src(i.ops[1], "u32")
@@ -194,7 +192,7 @@ def lower_transactions(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mbarrier.test_wait", "mbarrier.try_wait", types="any")
-def lower_wait(ctx: "Ctx", i: Instr) -> None:
+def lower_wait(ctx: Ctx, i: Instr) -> None:
     """mbarrier.test_wait and try_wait: test whether the phase of a state, or of a parity, has ended."""
     mods = i.sig.mods
     attempt = i.sig.name.endswith("try_wait")
@@ -233,7 +231,7 @@ def lower_wait(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _wait_longer(ctx: "Ctx", i: Instr, where: list[Opnd], high: Opnd, first: Opnd) -> Opnd:
+def _wait_longer(ctx: Ctx, i: Instr, where: list[Opnd], high: Opnd, first: Opnd) -> Opnd:
     """try_wait with a time: sleep until the object changes or the time is over, then test once more."""
     limit = ctx.src(i.ops[3], "u32")
     found = ctx.temp(1, K_P)
@@ -251,7 +249,7 @@ def _wait_longer(ctx: "Ctx", i: Instr, where: list[Opnd], high: Opnd, first: Opn
 
 
 @lowers("mbarrier.check_layout", types="any")
-def lower_check_layout(ctx: "Ctx", i: Instr) -> None:
+def lower_check_layout(ctx: Ctx, i: Instr) -> None:
     """mbarrier.check_layout: whether an object has this version of the layout."""
     ctx.begin_guarded()
     where = object_address(ctx, i, i.ops[1])
@@ -266,7 +264,7 @@ def lower_check_layout(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("mbarrier.pending_count", types="any")
-def lower_pending_count(ctx: "Ctx", i: Instr) -> None:
+def lower_pending_count(ctx: Ctx, i: Instr) -> None:
     """mbarrier.pending_count: the number of pending arrivals in a state."""
     high = ctx.hi(ctx.src(i.ops[1], "b64"))
     if not ctx.target.has(features.HARDWARE_BARRIERS):
@@ -279,7 +277,7 @@ def lower_pending_count(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("cp.async.mbarrier.arrive", types="any")
-def lower_copy_arrive(ctx: "Ctx", i: Instr) -> None:
+def lower_copy_arrive(ctx: Ctx, i: Instr) -> None:
     """cp.async.mbarrier.arrive: an arrival when all copies so far are done; without .noinc, one more arrival is expected."""
     ctx.begin_guarded()
     where = object_address(ctx, i, i.ops[0])

@@ -1,6 +1,6 @@
 """Operands of memory instructions: addresses in their spaces, values from vectors and to vectors."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import (
     K_NONE,
@@ -23,13 +23,11 @@ from orias.lower.frame.addresses import (
     variable_address,
     zero_extended,
 )
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.params import SIGNED, extract_selector
 from orias.lower.frame.registers import base_register
 from orias.ori.ir import OP_COPY, OP_PACK
 from orias.ptx.ast import O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand, Sig
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _MAX_OFFSET: Final = (1 << 23) - 1
 """Immediate address offsets are signed 24-bit numbers."""
@@ -43,7 +41,7 @@ def space_of(sig: Sig) -> str:
     return "param" if space.startswith("param") else space
 
 
-def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
+def address(ctx: Ctx, o: Operand, space: str) -> list[Opnd]:
     """The four address sources (desc, base, ubase, offset) of an O_ADDR operand, or an O_SYM one that names an element, in a space (generic: ``""``)."""
     indexed = o.kind == O_SYM and bool(o.elems)
     offset = 0 if indexed else o.value
@@ -81,7 +79,7 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
     return [K_NONE, base, URZ, imm(offset)]
 
 
-def _base(ctx: "Ctx", o: Operand, narrow: bool) -> Opnd:
+def _base(ctx: Ctx, o: Operand, narrow: bool) -> Opnd:
     """The base register of an address in 32 or 64 bits; registers of 8 and 16 bits count from zero on."""
     assert o.var is not None
     bits = TYPE_BITS[o.var.type]
@@ -91,7 +89,7 @@ def _base(ctx: "Ctx", o: Operand, narrow: bool) -> Opnd:
     return low if narrow else ctx.b.pack(low, RZ)
 
 
-def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
+def to_generic(ctx: Ctx, value: Opnd, space: str) -> Opnd:
     """The generic address of a 64-bit address in a space (``docs/facts/targets.md``)."""
     t = ctx.target
     if space == "shared":
@@ -112,7 +110,7 @@ def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
     return value
 
 
-def hinted(ctx: "Ctx", i: Instr, group: list[Opnd]) -> list[Opnd]:
+def hinted(ctx: Ctx, i: Instr, group: list[Opnd]) -> list[Opnd]:
     """The address group; with a cache hint, its policy (the last operand) replaces the descriptor."""
     if "cache_hint" in i.sig.mods and ctx.target.has_word("descriptor"):
         policy = ctx.src(i.ops[-1], "b64")
@@ -130,7 +128,7 @@ def elements(o: Operand) -> list[Operand]:
     return o.elems if o.kind == O_VEC else [o]
 
 
-def spread(ctx: "Ctx", dst: Operand, value: Opnd, type_: str) -> None:
+def spread(ctx: Ctx, dst: Operand, value: Opnd, type_: str) -> None:
     """Split a loaded value, as wide as all elements together, among the elements of the destination."""
     elems = elements(dst)
     bits = TYPE_BITS[type_]
@@ -148,14 +146,14 @@ def spread(ctx: "Ctx", dst: Operand, value: Opnd, type_: str) -> None:
             ctx.write(e, value)
 
 
-def write_extended(ctx: "Ctx", dst: Operand, value: Opnd, type_: str) -> None:
+def write_extended(ctx: Ctx, dst: Operand, value: Opnd, type_: str) -> None:
     """Write a value of up to 32 bits, already extended to 32, to a register that may be wider."""
     if type_ in SIGNED and dst.kind == O_REG and ctx.reg_words(dst) == 2:
         value = ctx.b.r("sext64", value, width=2)
     ctx.write(dst, value)
 
 
-def gather(ctx: "Ctx", src: Operand, type_: str) -> Opnd:
+def gather(ctx: Ctx, src: Operand, type_: str) -> Opnd:
     """The elements of the source as one value of their total width."""
     elems = elements(src)
     values = [ctx.src(e, type_) for e in elems]

@@ -1,20 +1,18 @@
 """mov, cvta, isspacep, mapa, getctarank and stack allocation."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.cubin.elf_values import CONSTANT_SIZE
 from orias.isa.operand import K_NONE, K_P, NEG, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane
 from orias.lower.frame.addresses import param_bank
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.memory_operands import gather, to_generic
 from orias.ptx.ast import O_FUNC, O_REG, O_SREG, O_VEC, TYPE_BITS, Instr, Operand
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 
 @lowers("mov", types="int,f32,f64,f16,bf16,f32x2,any")
-def lower_mov(ctx: "Ctx", i: Instr) -> None:
+def lower_mov(ctx: Ctx, i: Instr) -> None:
     """mov: registers, immediates, addresses, special registers, packing and unpacking of vectors."""
     dst, src = i.ops[0], i.ops[1]
     type_ = i.sig.types[-1]
@@ -30,7 +28,7 @@ def lower_mov(ctx: "Ctx", i: Instr) -> None:
     ctx.write(dst, ctx.src(src, type_))
 
 
-def _move_elements(ctx: "Ctx", dst: Operand, src: Operand, type_: str) -> None:
+def _move_elements(ctx: Ctx, dst: Operand, src: Operand, type_: str) -> None:
     """mov.v2 and mov.v4; all elements are read before any is written."""
     if dst.kind != O_VEC or src.kind != O_VEC or len(dst.elems) != len(src.elems):
         raise ctx.unsupported("This form of a vector mov")
@@ -43,11 +41,11 @@ def _part_type(type_: str, count: int) -> str:
     return f"b{TYPE_BITS[type_] // count}"
 
 
-def _pack(ctx: "Ctx", src: Operand, type_: str) -> Opnd:
+def _pack(ctx: Ctx, src: Operand, type_: str) -> Opnd:
     return gather(ctx, src, _part_type(type_, len(src.elems)))
 
 
-def _unpack(ctx: "Ctx", dst: Operand, src: Operand, type_: str) -> None:
+def _unpack(ctx: Ctx, dst: Operand, src: Operand, type_: str) -> None:
     elems = dst.elems
     part = TYPE_BITS[type_] // len(elems)
     value = ctx.src(src, type_)
@@ -70,7 +68,7 @@ def _unpack(ctx: "Ctx", dst: Operand, src: Operand, type_: str) -> None:
 
 
 @lowers("mov", types="pred")
-def lower_mov_pred(ctx: "Ctx", i: Instr) -> None:
+def lower_mov_pred(ctx: Ctx, i: Instr) -> None:
     """mov.pred."""
     src = i.ops[1]
     if src.kind == O_FUNC:
@@ -83,7 +81,7 @@ def lower_mov_pred(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("cvta", types="int")
-def lower_cvta(ctx: "Ctx", i: Instr) -> None:
+def lower_cvta(ctx: Ctx, i: Instr) -> None:
     """cvta and cvta.to."""
     mods = i.sig.mods
     space = mods.get("space", "")
@@ -101,7 +99,7 @@ def lower_cvta(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], value if wide else ctx.lo(value))
 
 
-def _from_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
+def _from_generic(ctx: Ctx, value: Opnd, space: str) -> Opnd:
     t = ctx.target
     if space in ("shared", "shared::cluster"):
         if not t.has_word("shared_window"):
@@ -124,7 +122,7 @@ _QSPC: Final[dict[str, str]] = {"global": "QSPC.E.G", "shared": "QSPC.E.S", "sha
 
 
 @lowers("isspacep", types="any")
-def lower_isspacep(ctx: "Ctx", i: Instr) -> None:
+def lower_isspacep(ctx: Ctx, i: Instr) -> None:
     """isspacep: QSPC; for constant and global memory also a test against the constant window."""
     space = i.sig.mods.get("space", "")
     value = ctx.src(i.ops[1], "b64")
@@ -156,7 +154,7 @@ def lower_isspacep(ctx: "Ctx", i: Instr) -> None:
     ctx.write_pred(i.ops[0], _qspc(ctx, name, value))
 
 
-def _in_parameters(ctx: "Ctx", i: Instr, value: Opnd) -> Opnd:
+def _in_parameters(ctx: Ctx, i: Instr, value: Opnd) -> Opnd:
     """Whether an address is one of the kernel's parameters; like ptxas, from sm_90 on their end is one of them too."""
     t, b = ctx.target, ctx.b
     if t.has_word("parameter_window"):
@@ -172,14 +170,14 @@ def _in_parameters(ctx: "Ctx", i: Instr, value: Opnd) -> Opnd:
     return b.pred("isetp64.LT.U64", value, end, inside)
 
 
-def _qspc(ctx: "Ctx", name: str, value: Opnd) -> Opnd:
+def _qspc(ctx: Ctx, name: str, value: Opnd) -> Opnd:
     d = ctx.fn.new_vreg(K_P)
     ctx.b.emit(name, [RZ, d], [K_NONE, value, URZ, imm(0)])
     return d
 
 
 @lowers("mapa", types="any")
-def lower_mapa(ctx: "Ctx", i: Instr) -> None:
+def lower_mapa(ctx: Ctx, i: Instr) -> None:
     """mapa: the CTA rank becomes bits 24..31 of a shared window address."""
     space = i.sig.mods.get("space", "")
     type_ = i.sig.types[-1]
@@ -196,7 +194,7 @@ def lower_mapa(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("getctarank", types="any")
-def lower_getctarank(ctx: "Ctx", i: Instr) -> None:
+def lower_getctarank(ctx: Ctx, i: Instr) -> None:
     """getctarank: bits 24..31 of a shared window address."""
     src = ctx.src(i.ops[1], i.sig.types[-1])
     low = ctx.lo(src) if TYPE_BITS[i.sig.types[-1]] == 64 else src

@@ -5,17 +5,15 @@ memory, for generic addresses too, at system scope by default.  ``st`` is an ord
 (:func:`orias.lower.memory.loads_stores.lower_st`).
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_R, is_reg
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.atomics import native_name, vector_name
 from orias.lower.memory.memory_operands import address, elements, gather, space_of, spread
 from orias.lower.memory.ordering import fence, strong
 from orias.ptx.ast import TYPE_BITS, Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _INTEGER: Final[dict[str, str]] = {
     "u32": "32", "b32": "32", "s32": "S32", "u64": "64", "b64": "64", "s64": "S64", "f64": "F64.RN",
@@ -28,7 +26,7 @@ _FLOAT: Final[dict[str, tuple[str, int]]] = {
 
 
 @lowers("multimem.ld_reduce", types="any")
-def lower_ld_reduce(ctx: "Ctx", i: Instr) -> None:
+def lower_ld_reduce(ctx: Ctx, i: Instr) -> None:
     """multimem.ld_reduce."""
     mods = i.sig.mods
     type_ = i.sig.types[-1]
@@ -52,7 +50,7 @@ def lower_ld_reduce(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("multimem.red", types="any")
-def lower_multimem_red(ctx: "Ctx", i: Instr) -> None:
+def lower_multimem_red(ctx: Ctx, i: Instr) -> None:
     """multimem.red."""
     mods = i.sig.mods
     type_ = i.sig.types[-1]

@@ -1,23 +1,21 @@
 """Strength and order of accesses: ``.STRONG`` scopes, memory barriers, what acquires wait for."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orias.lower.frame.context import Ctx
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _MEMBAR_SCOPE: Final[dict[str, str]] = {"cta": "CTA", "cluster": "GPU", "gpu": "GPU", "gl": "GPU", "sys": "SYS"}
 
 
-def strong(ctx: "Ctx", scope: str) -> str:
+def strong(ctx: Ctx, scope: str) -> str:
     """``.STRONG.<scope>``, in the spelling of this target."""
     if scope == "cta":
         return ".STRONG." + ctx.target.spelling("cta_scope")
     return ".STRONG." + _MEMBAR_SCOPE[scope]
 
 
-def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None:
+def fence(ctx: Ctx, kind: str, scope: str, release_only: bool = False) -> None:
     """A memory barrier of kind ALL (acquire-release) or SC, and the error barriers and L1 invalidation that follow it."""
     name = _MEMBAR_SCOPE[scope]
     guard = ctx.guard
@@ -33,7 +31,7 @@ def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None
         ctx.b.emit("CCTL.IVALL", [], [], guard)
 
 
-def acquire_fence(ctx: "Ctx", scope: str) -> None:
+def acquire_fence(ctx: Ctx, scope: str) -> None:
     """What waits for an acquire operation: for scopes beyond the CTA, an invalidation of L1; else what becomes a NOP."""
     if _MEMBAR_SCOPE[scope] != "CTA":
         ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)

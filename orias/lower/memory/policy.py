@@ -6,15 +6,13 @@ bit 27 set, log2 of its block size minus 12 in bits 20..23, the number of its fi
 of its blocks in bits 5..11.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import NEG, NOT_PT, PT, RZ, Opnd, imm, imm_value, is_reg
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.bulk import place
 from orias.ptx.ast import O_IMM, Instr
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _PRIMARY: Final[dict[str, int]] = {
     "L2::evict_unchanged": 0, "L2::evict_first": 2, "L2::evict_last": 4, "L2::evict_normal": 6,
@@ -26,7 +24,7 @@ _SIXTEEN: Final = 0x417FD70A
 
 
 @lowers("createpolicy", types="int")
-def lower_createpolicy(ctx: "Ctx", i: Instr) -> None:
+def lower_createpolicy(ctx: Ctx, i: Instr) -> None:
     """createpolicy.fractional, .range and .cvt."""
     mods = i.sig.mods
     mode = mods["mode"]
@@ -49,7 +47,7 @@ def lower_createpolicy(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], ctx.b.pack(imm(0), high))
 
 
-def _field(ctx: "Ctx", value: Opnd, shift: int, mask: int, rest: Opnd) -> Opnd:
+def _field(ctx: Ctx, value: Opnd, shift: int, mask: int, rest: Opnd) -> Opnd:
     """``value << shift & mask | rest``."""
     shifted = ctx.b.r("SHF.L.U32", value, imm(shift), RZ)
     if is_reg(rest):
@@ -58,7 +56,7 @@ def _field(ctx: "Ctx", value: Opnd, shift: int, mask: int, rest: Opnd) -> Opnd:
     return ctx.b.r("LOP3.LUT", masked, rest, RZ, imm(0xFC), NOT_PT)
 
 
-def _exponent(ctx: "Ctx", size: Opnd, known: int) -> Opnd:
+def _exponent(ctx: Ctx, size: Opnd, known: int) -> Opnd:
     """log2 of the block size in bytes: at least 12, and large enough for 128 blocks to hold the range."""
     if known >= 0:
         return imm(max((known - 1).bit_length() - 7, 12))
@@ -68,7 +66,7 @@ def _exponent(ctx: "Ctx", size: Opnd, known: int) -> Opnd:
     return ctx.b.r("SEL", e, imm(12), ctx.b.setp("ISETP.GT.AND", e, imm(12), PT))
 
 
-def _range(ctx: "Ctx", i: Instr, kind: int) -> None:
+def _range(ctx: Ctx, i: Instr, kind: int) -> None:
     ctx.begin_guarded()
     start = place(ctx, i.ops[1], i.sig.mods.get("space", ""))
     primary, total = ctx.src(i.ops[2], "u32"), ctx.src(i.ops[3], "u32")
@@ -92,7 +90,7 @@ def _range(ctx: "Ctx", i: Instr, kind: int) -> None:
     ctx.write(i.ops[0], ctx.b.pack(imm(0), ctx.get(result)))
 
 
-def _blocks(ctx: "Ctx", start: Opnd, primary: Opnd, e: Opnd, kind: int) -> Opnd:
+def _blocks(ctx: Ctx, start: Opnd, primary: Opnd, e: Opnd, kind: int) -> Opnd:
     b = ctx.b
     start = start if is_reg(start) else b.copy(start, 2)
     round_up = b.r("IADD3", b.r("SHF.L.U32", b.copy(imm(1)), e, RZ), imm(0xFFFFFFFF), primary)

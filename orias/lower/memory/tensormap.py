@@ -3,9 +3,10 @@
 Offsets of the fields in the 128 bytes of a map are those of the code of ptxas 13.0.88 for tensormap.replace.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_reg, word
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.bulk import group, place
 from orias.lower.memory.lane_loops import each_pair, pack_uniform
@@ -14,9 +15,6 @@ from orias.lower.memory.ordering import fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
 from orias.target import features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _FLAGS: Final[dict[str, tuple[int, int]]] = {
     "rank": (4, 3), "elemtype": (7, 4), "interleave_layout": (11, 2), "swizzle_mode": (13, 2), "fill_mode": (15, 1),
@@ -36,7 +34,7 @@ _SWIZZLE_HIGH: Final = 0x400000
 
 
 @lowers("tensormap.replace", types="any,int")
-def lower_replace(ctx: "Ctx", i: Instr) -> None:
+def lower_replace(ctx: Ctx, i: Instr) -> None:
     """tensormap.replace; counts are stored minus one, strides in 16-byte units with their upper four bits in another word."""
     ctx.begin_guarded()
     field = i.sig.mods["field"]
@@ -74,7 +72,7 @@ def lower_replace(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _code(ctx: "Ctx", space: str, at: list[Opnd], number: int) -> Opnd:
+def _code(ctx: Ctx, space: str, at: list[Opnd], number: int) -> Opnd:
     """The code of an element type; sets the bit of tf32, which other types leave as it is (as in code of ptxas 13.0.88)."""
     if number in _ROUNDED:
         _insert(ctx, space, at, _FLAG_WORD, _ROUND, 1, imm(1))
@@ -82,7 +80,7 @@ def _code(ctx: "Ctx", space: str, at: list[Opnd], number: int) -> Opnd:
     return imm(number - 2 if number >= _FIRST_PACKED else number)
 
 
-def _less_one(ctx: "Ctx", o: Operand) -> Opnd:
+def _less_one(ctx: Ctx, o: Operand) -> Opnd:
     return ctx.b.r("IADD3", ctx.src(o, "u32"), imm(0xFFFFFFFF), RZ)
 
 
@@ -90,12 +88,12 @@ def _moved(at: list[Opnd], offset: int) -> list[Opnd]:
     return [*at[:3], imm(imm_value(at[3]) + offset)]
 
 
-def _store(ctx: "Ctx", space: str, at: list[Opnd], offset: int, value: Opnd, size: str) -> None:
+def _store(ctx: Ctx, space: str, at: list[Opnd], offset: int, value: Opnd, size: str) -> None:
     name = "STS" if space.startswith("shared") else "STG.E" if space == "global" else "ST.E"
     ctx.b.emit(name + size, [], [*_moved(at, offset), value])
 
 
-def _insert(ctx: "Ctx", space: str, at: list[Opnd], offset: int, low: int, bits: int, value: Opnd) -> None:
+def _insert(ctx: Ctx, space: str, at: list[Opnd], offset: int, low: int, bits: int, value: Opnd) -> None:
     """Replace a field of a word: load, merge, store."""
     name = "LDS" if space.startswith("shared") else "LDG.E" if space == "global" else "LD.E"
     old = ctx.b.r(name, *_moved(at, offset))
@@ -105,7 +103,7 @@ def _insert(ctx: "Ctx", space: str, at: list[Opnd], offset: int, low: int, bits:
 
 
 @lowers("tensormap.query.alloc_class_large", types="any")
-def lower_query(ctx: "Ctx", i: Instr) -> None:
+def lower_query(ctx: Ctx, i: Instr) -> None:
     """tensormap.query.alloc_class_large: a bit of the flag word."""
     ctx.begin_guarded()
     space = i.sig.mods.get("space", "")
@@ -118,7 +116,7 @@ def lower_query(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tensormap.cp_fenceproxy", types="any")
-def lower_copy_fence(ctx: "Ctx", i: Instr) -> None:
+def lower_copy_fence(ctx: Ctx, i: Instr) -> None:
     """tensormap.cp_fenceproxy: each lane copies one word of the map from shared to global memory, by an exchange."""
     ctx.begin_guarded()
     warpsync(ctx, imm(0xFFFFFFFF))
@@ -133,7 +131,7 @@ def lower_copy_fence(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def tensormap_fence(ctx: "Ctx", i: Instr) -> None:
+def tensormap_fence(ctx: Ctx, i: Instr) -> None:
     """fence.proxy.tensormap::generic: a release is a fence; an acquire waits for all loads and invalidates the cached map."""
     scope = i.sig.mods.get("scope", "cta")
     if i.sig.mods.get("order") == "release":
@@ -145,7 +143,7 @@ def tensormap_fence(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def invalidate(ctx: "Ctx", o: Operand, what: str, before: str = "") -> None:
+def invalidate(ctx: Ctx, o: Operand, what: str, before: str = "") -> None:
     """UTMACCTL on each different tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it; `before` is an operation to do first."""
     table = place(ctx, o, "")
 

@@ -4,21 +4,19 @@ Each operation with a member mask follows a ``WARPSYNC mask``; :mod:`orias.passe
 not needed.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, K_P, K_R, K_UR, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_vreg
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import O_PAIR, O_SINK, TYPE_BITS, Instr, Operand
 from orias.target import features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 _FULL: Final = 0xFFFFFFFF
 
 
-def warpsync(ctx: "Ctx", mask: Opnd) -> None:
+def warpsync(ctx: Ctx, mask: Opnd) -> None:
     """Synchronise the threads of a member mask."""
     ctx.b.emit("WARPSYNC", [], [mask], ctx.guard)
 
@@ -28,7 +26,7 @@ def is_full(mask: Opnd) -> bool:
     return is_imm(mask) and imm_value(mask) & _FULL == _FULL
 
 
-def _members(ctx: "Ctx", i: Instr, operand: int) -> Opnd:
+def _members(ctx: Ctx, i: Instr, operand: int) -> Opnd:
     """The member mask of a .sync operation; NONE for the old forms without a mask (PTX before 6.4)."""
     if "sync" in i.sig.mods:
         return ctx.src(i.ops[operand], "b32")
@@ -40,7 +38,7 @@ def _members(ctx: "Ctx", i: Instr, operand: int) -> Opnd:
 
 
 @lowers("shfl", types="any")
-def lower_shfl(ctx: "Ctx", i: Instr) -> None:
+def lower_shfl(ctx: Ctx, i: Instr) -> None:
     """shfl.sync d|p, a, b, c, mask."""
     a, b, c = (ctx.src(o, "b32") for o in i.ops[1:4])
     mask = _members(ctx, i, 4)
@@ -62,7 +60,7 @@ def lower_shfl(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("vote", types="any")
-def lower_vote(ctx: "Ctx", i: Instr) -> None:
+def lower_vote(ctx: Ctx, i: Instr) -> None:
     """vote.sync: VOTE.ALL/ANY/EQ; on sm_75, a mask that is not full is compared by extra instructions, as in ptxas's code."""
     op = i.sig.mods["op"]
     dst = i.ops[0]
@@ -94,13 +92,13 @@ def lower_vote(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("activemask", types="any")
-def lower_activemask(ctx: "Ctx", i: Instr) -> None:
+def lower_activemask(ctx: Ctx, i: Instr) -> None:
     """activemask: VOTE.ANY of a true predicate."""
     ctx.define(i.ops[0], "VOTE.ANY", [PT], 1, pred_results=1)
 
 
 @lowers("match", types="any")
-def lower_match(ctx: "Ctx", i: Instr) -> None:
+def lower_match(ctx: Ctx, i: Instr) -> None:
     """match.any, match.all; on sm_75, a LOP3 masks the result of MATCH.ANY, as in ptxas's code."""
     type_ = i.sig.types[-1]
     wide = TYPE_BITS[type_] == 64
@@ -148,7 +146,7 @@ _REDUX_TYPE: Final[dict[str, str]] = {"s32": ".S32", "u32": "", "b32": "", "f32"
 
 
 @lowers("redux", types="int,f32,any")
-def lower_redux(ctx: "Ctx", i: Instr) -> None:
+def lower_redux(ctx: Ctx, i: Instr) -> None:
     """redux.sync: the result is uniform among the members."""
     type_ = i.sig.types[-1]
     if not ctx.target.has(features.WARP_REDUCTIONS) or type_ not in ("s32", "u32", "b32", "f32"):
@@ -165,7 +163,7 @@ def lower_redux(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("elect", types="any")
-def lower_elect(ctx: "Ctx", i: Instr) -> None:
+def lower_elect(ctx: Ctx, i: Instr) -> None:
     """elect.sync d|p, mask."""
     mask = ctx.src(i.ops[1], "b32")
     ctx.begin_guarded()

@@ -5,18 +5,16 @@ each of its four lanes, at the ends of that lane's gradients, and the hardware d
 (``quadtex``, which :mod:`orias.schedule.texture_quads` expands).
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import K_NONE, PT, RZ, Opnd, imm, is_reg, r
 from orias.lower.frame import params
+from orias.lower.frame.context import Ctx
 from orias.lower.memory.memory_operands import elements
 from orias.lower.texture.handles import demand_samplers, handle_value
 from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import O_PAIR, O_VEC, TYPE_BITS, Instr, Operand
 from orias.target import abi, driver
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 _VECTOR: Final = 16
 """Bytes of a vector argument, for every element type."""
@@ -67,7 +65,7 @@ def syscall_name(i: Instr) -> str:
     return name + "_offset" * (p.offsets is not None) + "_depth_compare" * (p.depth is not None)
 
 
-def lower_syscall(ctx: "Ctx", i: Instr) -> None:
+def lower_syscall(ctx: Ctx, i: Instr) -> None:
     """Lower to a call of the driver's function."""
     demand_samplers(ctx, i)
     p = _Parts(i)
@@ -116,9 +114,9 @@ def lower_syscall(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _pair(ctx: "Ctx", value: Opnd) -> list[Opnd]:
+def _pair(ctx: Ctx, value: Opnd) -> list[Opnd]:
     return [ctx.lo(value), ctx.hi(value)]
 
 
-def _word(ctx: "Ctx", value: Opnd) -> Opnd:
+def _word(ctx: Ctx, value: Opnd) -> Opnd:
     return value if is_reg(value) else ctx.b.copy(value)

@@ -6,7 +6,7 @@ the loader fills it.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.isa.operand import (
     INV,
@@ -25,16 +25,14 @@ from orias.isa.operand import (
     vreg,
 )
 from orias.lower.frame.addresses import reference_handle, reference_slot, reference_symbol, variable_address
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registers import base_register
 from orias.ori.ir import OP_COPY
 from orias.ptx.ast import O_ADDR, O_REG, Instr, Operand, Var
 from orias.target import descriptors, features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
-
-def handle_of(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, Opnd]:
+def handle_of(ctx: Ctx, i: Instr, o: Operand) -> tuple[Opnd, Opnd]:
     """(low word of the handle in a register, word number of the handle in constant bank 0).
 
     The register is NONE for a reference by name; the word number is NONE for other handles.  In a relocatable module
@@ -62,20 +60,20 @@ def handle_of(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, Opnd]:
 _OR: Final = 0xFC
 
 
-def reference_of(ctx: "Ctx", o: Operand) -> Var | None:
+def reference_of(ctx: Ctx, o: Operand) -> Var | None:
     """The reference that an operand names, or that a register is known to hold."""
     if o.var is None or o.var.type in descriptors.HANDLE_KINDS:
         return o.var
     return ctx.state.reference_values.get(vreg(ctx.src(base_register(o), "b64")))
 
 
-def demand_samplers(ctx: "Ctx", i: Instr) -> None:
+def demand_samplers(ctx: Ctx, i: Instr) -> None:
     """Refuse the handle of a sampler where textures hold theirs (``texmode_unified``): ptxas 13.0.88 has it as an offset."""
     if len(i.ops[1].elems) == 2 and "texmode_independent" not in ctx.module.ast.target_options:
         raise ctx.unsupported(f"'{i.sig.text}' with a sampler in texmode_unified")
 
 
-def handle_value(ctx: "Ctx", i: Instr, o: Operand) -> Opnd:
+def handle_value(ctx: Ctx, i: Instr, o: Operand) -> Opnd:
     """A handle as a 64-bit value."""
     if (
         o.kind in (O_ADDR, O_REG)
@@ -91,7 +89,7 @@ def handle_value(ctx: "Ctx", i: Instr, o: Operand) -> Opnd:
 
 
 def with_handle(
-    ctx: "Ctx", handle: Opnd, slot: Opnd, wide: bool, sampler: Opnd, body: Callable[[list[Opnd], Opnd], list[Opnd]]
+    ctx: Ctx, handle: Opnd, slot: Opnd, wide: bool, sampler: Opnd, body: Callable[[list[Opnd], Opnd], list[Opnd]]
 ) -> list[Opnd]:
     """The results of ``body(handle sources, guard)``, which emits an operation with its handle in a uniform register (sm_90).
 
@@ -123,13 +121,13 @@ def with_handle(
     return [ctx.get(t) for t in temps]
 
 
-def _constant(ctx: "Ctx", slot: Opnd) -> Opnd:
+def _constant(ctx: Ctx, slot: Opnd) -> Opnd:
     u = ctx.fn.new_vreg(K_UR)
     ctx.b.emit_op(OP_COPY, [u], [const(0, 4 * imm_value(slot))])
     return u
 
 
-def _common(ctx: "Ctx", value: Opnd, others: list[Opnd]) -> Opnd:
+def _common(ctx: Ctx, value: Opnd, others: list[Opnd]) -> Opnd:
     """The value of the first active thread; the predicate of the threads with another value is appended to `others`."""
     u, p = ctx.fn.new_vreg(K_UR), ctx.fn.new_vreg(K_P)
     ctx.b.emit("R2UR", [u, p], [value if is_reg(value) else ctx.b.copy(value)])
@@ -137,7 +135,7 @@ def _common(ctx: "Ctx", value: Opnd, others: list[Opnd]) -> Opnd:
     return u
 
 
-def _joined(ctx: "Ctx", u: Opnd, upper: Opnd, wide: bool) -> Opnd:
+def _joined(ctx: Ctx, u: Opnd, upper: Opnd, wide: bool) -> Opnd:
     if not wide:
         return u
     if upper == K_NONE:

@@ -5,12 +5,13 @@ operands.  Results are two pairs; the second one printed has components x and y.
 ``TEX.LL`` clamps it to the first.  :mod:`orias.lower.texture.gradients` has the gradients that TXD does not support.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.cubin.elf_values import DRIVER_SIZES
 from orias.isa.fetch import SCATTERED_LIMIT, dimensions, scattered
 from orias.isa.operand import ABS, INV, K_NONE, K_P, K_R, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm_value, is_reg, word
 from orias.lower.frame.addresses import reference_handle, reference_slot
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.mma import narrowed
 from orias.lower.memory.memory_operands import elements
@@ -18,9 +19,6 @@ from orias.lower.texture import gradients
 from orias.lower.texture.handles import demand_samplers, handle_of, reference_of, with_handle
 from orias.ptx.ast import O_PAIR, O_REG, O_VEC, Instr, Operand
 from orias.target import descriptors, features
-
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
 
 NO_LEVEL: Final = 0xC2000000
 _SHAPES: Final[dict[str, str]] = {
@@ -49,7 +47,7 @@ class _Fetch:
 
 
 @lowers("tex", types="any")
-def lower_tex(ctx: "Ctx", i: Instr) -> None:
+def lower_tex(ctx: Ctx, i: Instr) -> None:
     """tex: sampling (TEX), reading texels at integer coordinates (TLD), sampling with gradients (TXD)."""
     mods = i.sig.mods
     mode = mods.get("mode", "base")
@@ -94,14 +92,14 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("tld4", types="any")
-def lower_tld4(ctx: "Ctx", i: Instr) -> None:
+def lower_tld4(ctx: Ctx, i: Instr) -> None:
     """tld4: one component of the four texels around a point."""
     f = _fetch(ctx, i, False)
     _options(ctx, i, f, 2, 8)
     _write(ctx, i, _emit(ctx, i, f"TLD4.{i.sig.mods['comp'].upper()}#", f))
 
 
-def _quads(ctx: "Ctx", i: Instr) -> None:
+def _quads(ctx: Ctx, i: Instr) -> None:
     """Gradients that TXD lacks, up to sm_89 (:mod:`orias.schedule.texture_quads`)."""
     ctx.begin_guarded()
     f = _fetch(ctx, i, False, True)
@@ -126,7 +124,7 @@ def _quads(ctx: "Ctx", i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _fetch(ctx: "Ctx", i: Instr, texels: bool, raw: bool = False) -> _Fetch:
+def _fetch(ctx: Ctx, i: Instr, texels: bool, raw: bool = False) -> _Fetch:
     """Handle, coordinates, layer and sample of the address operand; with `raw`, directions are not scaled."""
     dim = i.sig.mods.get("dim", "")
     where = i.ops[1]
@@ -160,7 +158,7 @@ def _converts(i: Instr) -> bool:
     return plain and i.sig.types[-1] != "f32" and len(i.ops[1].elems) == 2
 
 
-def _take_sampler(ctx: "Ctx", i: Instr, f: _Fetch, o: Operand) -> None:
+def _take_sampler(ctx: Ctx, i: Instr, f: _Fetch, o: Operand) -> None:
     """Add the sampler of the texture: from sm_90 on in a register of its own, before in the upper bits of the handle."""
     old = not ctx.target.has(features.SEPARATE_SAMPLERS)
     named = o.var if o.var is not None and o.var.type == "samplerref" else None
@@ -185,7 +183,7 @@ def _take_sampler(ctx: "Ctx", i: Instr, f: _Fetch, o: Operand) -> None:
     _pair_up(ctx, f, _register(ctx, upper), named is None)
 
 
-def _pair_up(ctx: "Ctx", f: _Fetch, upper: Opnd, low: bool) -> None:
+def _pair_up(ctx: Ctx, f: _Fetch, upper: Opnd, low: bool) -> None:
     """Combine handle and sampler; with `low` the sampler's index is in the low bits of its word and must be shifted."""
     if ctx.target.has(features.SEPARATE_SAMPLERS):
         f.sampler = upper
@@ -196,7 +194,7 @@ def _pair_up(ctx: "Ctx", f: _Fetch, upper: Opnd, low: bool) -> None:
     f.slot = K_NONE
 
 
-def _cube(ctx: "Ctx", direction: list[Opnd]) -> list[Opnd]:
+def _cube(ctx: Ctx, direction: list[Opnd]) -> list[Opnd]:
     """The direction, scaled to a largest component of about one."""
     x, y, z = (_register(ctx, v) for v in direction)
     largest = ctx.b.r("FMNMX", x | ABS, y | ABS, NOT_PT)
@@ -205,7 +203,7 @@ def _cube(ctx: "Ctx", direction: list[Opnd]) -> list[Opnd]:
     return [ctx.b.r("FMUL", v, scale) for v in (x, y, z)]
 
 
-def _options(ctx: "Ctx", i: Instr, f: _Fetch, at: int, spacing: int) -> None:
+def _options(ctx: Ctx, i: Instr, f: _Fetch, at: int, spacing: int) -> None:
     """Append the texel offsets (a vector; a field every `spacing` bits) and the reference depth (a scalar), if present."""
     if len(i.ops) > at and i.ops[at].kind == O_VEC:
         values = [ctx.src(e, "b32") for e in elements(i.ops[at])][: dimensions(f.shape)]
@@ -222,7 +220,7 @@ def _options(ctx: "Ctx", i: Instr, f: _Fetch, at: int, spacing: int) -> None:
         f.after += ".DC"
 
 
-def _emit(ctx: "Ctx", i: Instr, name: str, f: _Fetch) -> list[Opnd]:
+def _emit(ctx: Ctx, i: Instr, name: str, f: _Fetch) -> list[Opnd]:
     """Emit the operation (``#`` in `name` is where ``.SCR`` and ``.B`` go); returns the four components."""
     old = not ctx.target.has(features.UNIFORM_HANDLES)
     handle = [f.handle] if old and f.slot == K_NONE else []
@@ -260,7 +258,7 @@ def _emit(ctx: "Ctx", i: Instr, name: str, f: _Fetch) -> list[Opnd]:
     return [ctx.word(lo if k < 2 else hi, k % 2) for k in range(4)]
 
 
-def _write(ctx: "Ctx", i: Instr, values: list[Opnd]) -> None:
+def _write(ctx: Ctx, i: Instr, values: list[Opnd]) -> None:
     dst = i.ops[0].elems[0] if i.ops[0].kind == O_PAIR else i.ops[0]
     type_ = i.sig.types[-2]
     if "f16" in type_:
@@ -271,11 +269,11 @@ def _write(ctx: "Ctx", i: Instr, values: list[Opnd]) -> None:
         ctx.write(e, v)
 
 
-def _register(ctx: "Ctx", value: Opnd) -> Opnd:
+def _register(ctx: Ctx, value: Opnd) -> Opnd:
     return value if is_reg(value) else ctx.b.copy(value)
 
 
-def _vector(ctx: "Ctx", values: list[Opnd]) -> Opnd:
+def _vector(ctx: Ctx, values: list[Opnd]) -> Opnd:
     """Values in adjacent registers; three values take the space of four."""
     if len(values) == 1:
         return _register(ctx, values[0])
@@ -283,7 +281,7 @@ def _vector(ctx: "Ctx", values: list[Opnd]) -> Opnd:
 
 
 @lowers("txq", "txq.level", "suq", types="any")
-def lower_query(ctx: "Ctx", i: Instr) -> None:
+def lower_query(ctx: Ctx, i: Instr) -> None:
     """txq and suq: TXQ of the header for width, height and depth (of a level), the driver's descriptor for other queries."""
     query = i.sig.mods.get("query", "")
     mask = _QUERIES.get(query)
@@ -310,7 +308,7 @@ def lower_query(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], d)
 
 
-def _described(ctx: "Ctx", i: Instr, query: str) -> None:
+def _described(ctx: Ctx, i: Instr, query: str) -> None:
     """Load a word of the driver's descriptor; the handle has its index, and the driver patches its size into the code."""
     independent = "texmode_independent" in ctx.module.ast.target_options
     rows = descriptors.rows(i.sig.name == "suq", independent)
@@ -335,7 +333,7 @@ def _described(ctx: "Ctx", i: Instr, query: str) -> None:
 
 
 @lowers("istypep", types="any")
-def lower_istypep(ctx: "Ctx", i: Instr) -> None:
+def lower_istypep(ctx: Ctx, i: Instr) -> None:
     """istypep: test which kind of handle a register holds."""
     high = ctx.hi(ctx.src(i.ops[1], "b64"))
     bit = ctx.b.r("LOP3.LUT", high, imm(descriptors.HANDLE_KINDS[i.sig.types[-1]]), RZ, imm(0xC0), NOT_PT)

@@ -4,10 +4,11 @@ Forms of ptxas 13.0.88 (sm_75, 80, 90).  Coordinates along x are in bytes (``.BA
 and ``sured.p``; the layer of an array follows the coordinates.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, K_R, RZ, URZ, Opnd, imm, is_reg
+from orias.lower.frame.context import Ctx
 from orias.lower.frame.params import SIGNED
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.memory_operands import elements, gather, spread
@@ -15,16 +16,13 @@ from orias.lower.texture.handles import handle_of, with_handle
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
 from orias.target import features
 
-if TYPE_CHECKING:
-    from orias.lower.frame.context import Ctx
-
 _SHAPES: Final[dict[str, str]] = {"1d": "1D", "2d": "2D", "3d": "3D", "a1d": "1D_ARRAY", "a2d": "2D_ARRAY"}
 _CLAMP: Final[dict[str, str]] = {"trap": ".TRAP", "clamp": "", "zero": ".IGN"}
 _COMPONENTS: Final[dict[str, str]] = {"": ".R", "v2": ".RG", "v4": ""}
 _COUNT: Final[dict[str, int]] = {"": 1, "v2": 2, "v4": 4}
 
 
-def _surface(ctx: "Ctx", i: Instr, where: Operand) -> tuple[list[Opnd], tuple[Opnd, Opnd], str]:
+def _surface(ctx: Ctx, i: Instr, where: Operand) -> tuple[list[Opnd], tuple[Opnd, Opnd], str]:
     """(address group, handle with its word number, shape) of an access."""
     dim = i.sig.mods.get("dim", "")
     shape = _SHAPES[dim]
@@ -40,7 +38,7 @@ def _surface(ctx: "Ctx", i: Instr, where: Operand) -> tuple[list[Opnd], tuple[Op
     return [K_NONE, place, URZ, imm(0)], handle, shape
 
 
-def _access(ctx: "Ctx", name: str, src: list[Opnd], handle: tuple[Opnd, Opnd], words: int = 0) -> Opnd:
+def _access(ctx: Ctx, name: str, src: list[Opnd], handle: tuple[Opnd, Opnd], words: int = 0) -> Opnd:
     """Emit the operation; returns its result of `words` words (NONE for 0)."""
 
     def emit(source: list[Opnd], guard: Opnd) -> list[Opnd]:
@@ -56,11 +54,11 @@ def _access(ctx: "Ctx", name: str, src: list[Opnd], handle: tuple[Opnd, Opnd], w
     return results[0] if results else K_NONE
 
 
-def _strong(ctx: "Ctx") -> str:
+def _strong(ctx: Ctx) -> str:
     return ".STRONG." + ctx.target.spelling("cta_scope")
 
 
-def _size(ctx: "Ctx", i: Instr) -> str:
+def _size(ctx: Ctx, i: Instr) -> str:
     """The size word of an unformatted access."""
     bits = TYPE_BITS[i.sig.types[-1]] * _COUNT[i.sig.mods.get("vec", "")]
     size = {8: ".U8", 16: ".U16", 32: "", 64: ".64", 128: ".128"}.get(bits)
@@ -70,7 +68,7 @@ def _size(ctx: "Ctx", i: Instr) -> str:
 
 
 @lowers("suld", types="any")
-def lower_suld(ctx: "Ctx", i: Instr) -> None:
+def lower_suld(ctx: Ctx, i: Instr) -> None:
     """suld.b: SULD.D.BA."""
     place, handle, shape = _surface(ctx, i, i.ops[1])
     type_ = i.sig.types[-1]
@@ -87,7 +85,7 @@ def lower_suld(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("sust", types="any")
-def lower_sust(ctx: "Ctx", i: Instr) -> None:
+def lower_sust(ctx: Ctx, i: Instr) -> None:
     """sust.b: SUST.D.BA; sust.p: SUST.P with the components that are written."""
     place, handle, shape = _surface(ctx, i, i.ops[0])
     clamp = _CLAMP[i.sig.mods["clamp"]]
@@ -104,7 +102,7 @@ def lower_sust(ctx: "Ctx", i: Instr) -> None:
 
 
 @lowers("sured", types="any")
-def lower_sured(ctx: "Ctx", i: Instr) -> None:
+def lower_sured(ctx: Ctx, i: Instr) -> None:
     """sured: SURED.D, with system scope as ptxas writes it."""
     mods, type_ = i.sig.mods, i.sig.types[-1]
     formatted = mods["mode"] == "p"
