@@ -78,17 +78,21 @@ def _constant_part(addition: Inst, register: Opnd) -> int:
 
 
 def _store(cx: Cx, inst: Inst) -> None:
-    """Wide zeros are stored from RZ; words find their immediates elsewhere."""
+    """Wide zeros are stored from RZ, of 256 bits each half for itself; words find their immediates elsewhere."""
     _address(cx, inst)
-    data = inst.src[4]
+    data = [RZ if _is_wide_zero(cx, o) else o for o in inst.src[4:]]
+    if data != inst.src[4:]:
+        cx.rewrite(inst, inst.op, [*inst.src[:4], *data])
+
+
+def _is_wide_zero(cx: Cx, data: Opnd) -> bool:
+    """Whether a wide register has only zeros."""
     if has_flags(data) or has_lane(data) or not in_file(data, K_R) or cx.fn.width(data) == 1:
-        return
+        return False
     d = cx.definition(data)
-    if d is None or d.guard != PT:
-        return
-    zero = all(s == RZ or bare(s) == K_IMM for s in d.src)
-    if zero and d.op.base in ("copy", "pack"):
-        cx.rewrite(inst, inst.op, [*inst.src[:4], RZ])
+    if d is None or d.guard != PT or d.op.base not in ("copy", "pack"):
+        return False
+    return all(s == RZ or bare(s) == K_IMM for s in d.src)
 
 
 def _replace(cx: Cx, inst: Inst, a: int, base: Opnd, offset: int) -> bool:
