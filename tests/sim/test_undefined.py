@@ -43,6 +43,18 @@ GOOD = {
     "generic local memory": [
         "cvt.u64.u32 %a2, %r7;", "cvta.local.u64 %a2, %a2;", "st.u32 [%a2], %r0;", "ld.u32 %r2, [%a2];", STORE,
     ],
+    "shared memory that nobody reads": [
+        "mov.u32 %r4, buf;", "add.u32 %r4, %r4, %r1;", "and.b32 %r3, %r9, 0xff00;", "st.shared.u32 [%r4], %r3;", "bar.sync 0;", "ld.shared.u8 %r2, [%r4];",
+        STORE,
+    ],
+    "generic shared memory, written again": [
+        "mov.u32 %r4, buf;", "add.u32 %r4, %r4, %r1;", "cvt.u64.u32 %a2, %r4;", "cvta.shared.u64 %a2, %a2;", "st.u32 [%a2], %r9;",
+        "st.shared.u32 [%r4], %r0;", "bar.sync 0;", "ld.u32 %r2, [%a2];", STORE,
+    ],
+    "a reduction of lanes that count": [
+        "mov.u32 %r4, buf;", "mad.lo.u32 %r4, %r0, 4, %r4;", "setp.lt.u32 %p1, %r0, 20;", "@%p1 ld.global.u32 %r3, [%a0];",
+        "st.shared.u32 [%r4], %r3;", "bar.sync 0;", "ld.shared.u32 %r2, [%r4];", "selp.u32 %r2, %r2, 0, %p1;", STORE,
+    ],
     "lanes that do not count": [
         "and.b32 %r3, %r0, 31;", "setp.lt.u32 %p1, %r3, 4;", "@%p1 ld.global.u32 %r4, [%a0];", "shfl.sync.idx.b32 %r2, %r4, 3, 31, -1;",
         STORE,
@@ -50,7 +62,21 @@ GOOD = {
 }  # fmt: skip
 BAD = {
     "stored": (["add.u32 %r2, %r9, %r0;", STORE], "a stored value"),
-    "stored in shared memory": (["mov.u32 %r4, buf;", "st.shared.u32 [%r4], %r9;"], "a stored value"),
+    "stored in shared memory": (
+        ["mov.u32 %r4, buf;", "add.u32 %r4, %r4, %r1;", "st.shared.u32 [%r4], %r9;", "bar.sync 0;", "ld.shared.u32 %r2, [%r4];", STORE],
+        "a stored value",
+    ),
+    "one byte in shared memory": (
+        [
+            "mov.u32 %r4, buf;", "add.u32 %r4, %r4, %r1;", "and.b32 %r3, %r9, 0xff00;", "st.shared.u32 [%r4], %r3;", "bar.sync 0;",
+            "ld.shared.u8 %r2, [%r4+1];", STORE,
+        ],
+        "a stored value",
+    ),
+    "an atomic on it": (
+        ["mov.u32 %r4, buf;", "add.u32 %r4, %r4, %r1;", "st.shared.u32 [%r4], %r9;", "bar.sync 0;", "atom.shared.add.u32 %r2, [%r4], 1;"],
+        "read of 4 bytes of shared memory at 0x0 that nobody wrote",
+    ),
     "one bit": (["and.b32 %r2, %r9, 1024;", STORE], "a stored value"),
     "float": (["cvt.rn.f32.u32 %f0, %r0;", "add.f32 %f0, %f0, %f3;", "st.global.f32 [%a1], %f0;"], "a stored value"),
     "float as integer": (["cvt.rzi.u32.f32 %r2, %f3;", STORE], "a stored value"),

@@ -17,7 +17,7 @@ from orias.sim.checks.findings import Coordinates, Finding, Spot
 from orias.sim.checks.global_race import GlobalRaces
 from orias.sim.checks.global_race import Spot as Access_
 from orias.sim.checks.race_check import RaceCheck
-from orias.sim.checks.undefined import Undefined, Use
+from orias.sim.checks.undefined import SHARED_LOADS, Undefined, Use
 from orias.sim.checks.vector_clocks import Clocks, barrier_numbers
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Fault
@@ -321,11 +321,16 @@ class _Batch:
         if written is not None:
             at = part.offset[:, None] + np.arange(access.size)
             if access.reads:
-                bad = ~(written[at] | step.unused(access.size)).all(axis=1)
+                good = written[at]
+                if self.undefined is not None and step.base not in SHARED_LOADS:
+                    good &= ~self.undefined.unwritten(at)
+                bad = ~(good | step.unused(access.size)).all(axis=1)
                 if bad.any():
                     self._uninitialised("shared", access, part, int(np.argmax(bad)))
             if access.writes:
                 written[at] = True
+                if self.undefined is not None:
+                    self.undefined.written(at)
         if self.race is None or self.clocks is None:
             return
         if self.m.cluster_size > 1:
@@ -410,6 +415,8 @@ class _Batch:
         bad = np.zeros(0, np.bool_)
         if goal.shared and self.shared is not None:
             bad = ~self.shared[goal.offset]
+            if self.undefined is not None:
+                bad |= self.undefined.unwritten(goal.offset)
         elif not goal.shared and memory is not None:
             bad = memory.unwritten(goal.offset, 1)
         if bad.any():
@@ -463,6 +470,8 @@ class _Batch:
             known = whole[goal.where] if goal.where is not None else whole[: len(goal.offset)]
         if goal.shared:
             self.shared[goal.offset[known]] = True
+            if self.undefined is not None:
+                self.undefined.written(goal.offset)
         elif memory is not None:
             memory.wrote(goal.offset[known], 1)
 

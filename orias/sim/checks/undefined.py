@@ -2,9 +2,10 @@
 
 Registers run several times side by side: the real ones, and *shadows* in which what nobody wrote has other values.  An
 instruction that only computes runs on each shadow too, so bits that do not matter (masked, multiplied by zero, not selected)
-leave no trace.  Where an address, a value for memory that others can see, a branch, a barrier or any other effect differs between
-the real registers and a shadow, it depends on something that nobody wrote.  Local memory has shadows like registers, because
-callees and spills save registers that may be unwritten.
+leave no trace.  Where an address, a value for global memory, a branch, a barrier or any other effect differs between the real
+registers and a shadow, it depends on something that nobody wrote.  Local memory has shadows like registers, because callees and
+spills save registers that may be unwritten; so has shared memory, because reductions store the values of all lanes and use
+those that count.
 
 A register of a shadow is the real row itself until something unwritten gets into it, so code whose registers are written costs
 a look at two bit sets.
@@ -23,7 +24,8 @@ from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.check.touch import touch
 from orias.isa.decode import Decoded
 from orias.isa.op import F_WGMMA
-from orias.sim.checks.accesses import Access
+from orias.sim.checks.accesses import Access, Touched
+from orias.sim.checks.shared_shadow import SharedShadow
 from orias.sim.core.banked_memory import Banked
 from orias.sim.core.engine import Plan
 from orias.sim.core.sim_errors import Fault
@@ -31,7 +33,7 @@ from orias.sim.core.state import Active, Machine, widen
 from orias.sim.core.syscalls import RETURNED, Syscalls
 from orias.sim.matrix import exec_mma
 from orias.sim.sass import exec_f2fp, exec_float, exec_int, exec_packed, exec_special, exec_warp
-from orias.sim.sass.memory_places import GENERIC, LOCAL
+from orias.sim.sass.memory_places import GENERIC, GLOBAL, LOCAL, SHARED
 from orias.sim.texture import exec_quad
 
 Arr = npt.NDArray[Any]
@@ -47,6 +49,8 @@ _FILLS: Final = ((0x800F2152, True, 0x32), (0, False, 0), (0x41234567, True, 0x4
 """Values of the shadows' registers, predicates and bytes of local memory: the first differs from the real ones (0x7ff0dead, false,
 0xcd) in every bit and sign, the second is what comparisons of sizes and with zero look for, the third is a common float (10.2)."""
 _LOADS: Final = ("LD", "LDG", "LDS", "LDL")
+SHARED_LOADS: Final = ("LD", "LDS", "LDSM")
+"""Loads from shared memory that shadows run."""
 _STORES: Final = ("ST", "STG", "STS", "STL")
 _ADDRESS: Final = "an address"
 _PRINTED: Final = "what printf prints"
@@ -63,6 +67,7 @@ class Use:
         "data",
         "guard",
         "late",
+        "loads",
         "local",
         "plan",
         "reads",
@@ -88,6 +93,8 @@ class Use:
         self.local = False
         """A load or store that may be of local memory."""
         self.access: Access | None = None
+        self.loads: Access | None = None
+        """A load that may be from shared memory."""
         self.what = ""
         self.late = False
         """Results arrive at a wait."""
@@ -100,6 +107,8 @@ class Use:
         self.writes = [u for u, _ in t.writes if u < B_BASE]
         plain = accesses[0] if len(accesses) == 1 and d.op.base in (*_LOADS, *_STORES) else None
         self.local = d.op.base in ("LDL", "STL") or (plain is not None and plain.space == GENERIC)
+        if len(accesses) == 1 and d.op.base in SHARED_LOADS and accesses[0].space in (SHARED, GENERIC):
+            self.loads = accesses[0]
         self.access = plain
         stores = d.op.base in _STORES
         bits = (1 << 8 * plain.size) - 1 if plain is not None and plain.size < 4 else 0xFFFFFFFF
@@ -147,6 +156,7 @@ class _Shadow:
             self.own |= 127 << P_BASE | 127 << UP_BASE
         local = m.local
         self.local = Banked(m.threads, local.size, local.base, "local", byte, lazy=True)
+        self.shared: Final = SharedShadow(m.shared.data)
         self.origin: dict[int, int] = {}
         """Unit -> the instruction that first read what nobody wrote and led to its value."""
 
@@ -243,6 +253,8 @@ class Undefined:
         self._after: list[tuple[_Shadow, int, bool]] = []
         """After the instruction: shadows, units, and whether the shadow has computed the unit."""
         self._pc = 0
+        self._stored: list[tuple[_Shadow, Arr, Arr, Arr]] = []
+        """Stores of the instruction to shared memory that differ: shadows, offsets, their bytes and the real ones."""
         self._late: set[int] = set()
         """Results of matrix operations of warpgroups, which arrive at a wait."""
         calls = m.syscalls
@@ -287,7 +299,7 @@ class Undefined:
         self._after = []
         u = self.use(pc)
         for s in self.shadows:
-            if u.touched & s.own or u.local:
+            if u.touched & s.own or u.local or u.loads is not None:
                 self._one(u, s, cur)
         self._written |= u.results
         if u.late:
@@ -297,11 +309,24 @@ class Undefined:
 
     def done(self, cur: Active, act: Active | None) -> None:
         """After an instruction: its results are written, as far as the shadows have not computed their own."""
+        for s, offsets, values, real in self._stored:
+            s.shared.put(offsets, values, real)
+        self._stored = []
         for s, unit, computed in self._after:
             if computed:
                 s.join(unit)
             elif act is not None:
                 s.heal(unit, act)
+
+    def written(self, offsets: Arr) -> None:
+        """Bytes of shared memory that an instruction or a copy writes."""
+        for s in self.shadows:
+            s.shared.clear(offsets)
+
+    def unwritten(self, offsets: Arr) -> Arr:
+        """Which bytes of shared memory hold a stored value that nobody wrote."""
+        found: Arr = np.logical_or.reduce([s.shared.differs(offsets) for s in self.shadows])
+        return found
 
     def _one(self, u: Use, s: _Shadow, cur: Active) -> None:
         m, plan = self.m, u.plan
@@ -330,6 +355,8 @@ class Undefined:
             self._local(u, s, act)
         elif u.data:
             self._store(u, s, act)
+        elif u.loads is not None and self._holds(u.loads, s, act):
+            s.shared.run(lambda: self._local(u, s, act))
         elif u.local:
             self._generic_load(u, s, act)
         self._after += [
@@ -366,24 +393,47 @@ class Undefined:
         self._after += [(s, unit, True) for unit in u.writes]
 
     def _store(self, u: Use, s: _Shadow, act: Active) -> None:
-        """A store that others can see; parts of a generic one that go to local memory are stored in the shadow's."""
+        """A store; what goes to local or shared memory is stored in the shadow's."""
         access = u.access
         seen: Active | None = act
-        if u.local and access is not None and access.values is not None:
+        if access is not None and access.values is not None and access.space != GLOBAL:
             values = access.values
             try:
-                parts = [p for p in access.touched(self.m, act) if p.space == LOCAL]
+                parts = [p for p in access.touched(self.m, act) if p.space != GLOBAL]
             except Fault:
                 return  # The instruction itself fails.
+            mine = np.ones(act.n, np.bool_)
             for part in parts:
-                words = s.run(act, lambda: [widen(g(self.m, act), act.n) for g in values])
-                s.local.make()
-                where = slice(None) if part.where is None else part.where
-                s.local.store(part.offset, access.size, [w[where] for w in words])
-                seen = None if part.where is None else _chosen(act, ~np.isin(np.arange(act.n), part.where))
+                if part.space == LOCAL:
+                    words = s.run(act, lambda: [widen(g(self.m, act), act.n) for g in values])
+                    s.local.make()
+                    where = slice(None) if part.where is None else part.where
+                    s.local.store(part.offset, access.size, [w[where] for w in words])
+                else:
+                    self._stored += self._shared_store(access, s, act, part)
+                mine[slice(None) if part.where is None else part.where] = False
+            seen = _chosen(act, mine)
         if seen is not None:
             for unit, bits in u.data:
                 self._compare("a stored value", s, unit, seen, bits)
+
+    def _shared_store(
+        self, access: Access, s: _Shadow, act: Active, part: Touched
+    ) -> list[tuple[_Shadow, Arr, Arr, Arr]]:
+        """Bytes in shared memory for which a shadow has another value; none if all are the same."""
+        real = access.bytes_of(self.m, act, part)
+        values = s.run(act, lambda: access.bytes_of(self.m, act, part))
+        if real is None or values is None or np.array_equal(real, values):
+            return []
+        return [(s, part.offset[:, None] + np.arange(access.size), values, real)]
+
+    def _holds(self, access: Access, s: _Shadow, act: Active) -> bool:
+        """Whether a load reads bytes of shared memory in which the shadow differs."""
+        try:
+            parts = [p for p in access.touched(self.m, act) if p.space == SHARED]
+        except Fault:
+            return False  # The instruction itself fails.
+        return any(s.shared.holds(p.offset[:, None] + np.arange(access.size)) for p in parts)
 
     def _generic_load(self, u: Use, s: _Shadow, act: Active) -> None:
         try:
