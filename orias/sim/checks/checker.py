@@ -242,7 +242,7 @@ class _Batch:
         """Bytes of shared memory that were written; those of the system are."""
         if self.shared is not None:
             self.shared.reshape(-1, m.shared.stride)[:, : checker.image.target.number("system_shared")] = True
-        self.undefined = Undefined(m, checker.use, self._undefined) if "initcheck" in checker.tools else None
+        self.undefined = None if self.shared is None else Undefined(m, checker.use, self.shared, self._undefined)
         m.copy_watch = self
 
     def issue(self, pc: int, cur: Active) -> None:
@@ -320,11 +320,8 @@ class _Batch:
         written = self.shared
         if written is not None:
             at = part.offset[:, None] + np.arange(access.size)
-            if access.reads:
-                good = written[at]
-                if self.undefined is not None and step.base not in SHARED_LOADS:
-                    good &= ~self.undefined.unwritten(at)
-                bad = ~(good | step.unused(access.size)).all(axis=1)
+            if access.reads and self.undefined is not None and step.base not in SHARED_LOADS:
+                bad = (self.undefined.unwritten(at) & ~step.unused(access.size)).any(axis=1)
                 if bad.any():
                     self._uninitialised("shared", access, part, int(np.argmax(bad)))
             if access.writes:
@@ -487,12 +484,13 @@ class _Batch:
         )
 
     def _undefined(self, what: str, pc: int, thread: int, origin: int) -> None:
-        """Something depends on a register or local memory that nobody wrote."""
+        """Something depends on a register, local or shared memory that nobody wrote."""
         m, spot = self.m, self.checker.spot
+        loaded = origin >= 0 and self.checker.step(origin).base in SHARED_LOADS
         self.checker.add(
             "initcheck",
-            "unwritten register",
-            f"{what} depends on a register or local memory that nobody wrote",
+            "uninitialised" if loaded else "unwritten register",
+            f"{what} depends on {'shared memory' if loaded else 'a register or local memory'} that nobody wrote",
             ("undefined", what, pc),
             lambda: [spot(m, pc, thread), *([spot(m, origin, thread)] if origin not in (-1, pc) else [])],
         )

@@ -1,4 +1,4 @@
-"""Shared memory as a shadow of the registers sees it: the real bytes, but for those whose stored value nobody wrote."""
+"""Shared memory as a shadow of the registers sees it: the real bytes, but for those that nobody wrote, or whose value nobody wrote."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -12,31 +12,24 @@ Arr = npt.NDArray[Any]
 class SharedShadow:
     """Bytes of shared memory in which a shadow has another value than the real one; offsets are in ``data``, all blocks' memory."""
 
-    def __init__(self, data: Arr) -> None:
+    def __init__(self, data: Arr, written: Arr, fill: int) -> None:
+        """`written`: which bytes something has written; the others are `fill`."""
         self._data: Final = data
-        self._differs: Final[Arr] = np.zeros(len(data), np.bool_)
-        self._bytes: Final[Arr] = np.zeros(len(data), np.uint8)
-        self._any = False
+        self._differs: Final[Arr] = ~written
+        self._bytes: Final[Arr] = np.full(len(data), fill, np.uint8)
 
     def put(self, offsets: Arr, values: Arr, real: Arr) -> None:
         """A store of `values` (bytes, an array as `offsets`) where the real registers store `real`."""
         self._differs[offsets] = values != real
         self._bytes[offsets] = values
-        self._any = bool(self._differs.any())
 
     def clear(self, offsets: Arr) -> None:
         """Bytes that something else has written."""
-        if self._any:
-            self._differs[offsets] = False
-            self._any = bool(self._differs.any())
+        self._differs[offsets] = False
 
     def differs(self, offsets: Arr) -> Arr:
         """Which bytes differ."""
         return self._differs[offsets]
-
-    def holds(self, offsets: Arr) -> bool:
-        """Whether any of these bytes differs."""
-        return self._any and bool(self._differs[offsets].any())
 
     def run(self, action: Callable[[], None]) -> None:
         """Calls a function while the memory holds the shadow's bytes."""

@@ -139,7 +139,7 @@ class Use:
 class _Shadow:
     """One set of values of the registers and local memory that nobody wrote."""
 
-    def __init__(self, m: Machine, register: int, predicate: bool, byte: int) -> None:
+    def __init__(self, m: Machine, written: Arr, register: int, predicate: bool, byte: int) -> None:
         self.m: Final = m
         there = m.present
         warps: Arr = np.any(there.reshape(-1, 32), axis=1)
@@ -156,7 +156,7 @@ class _Shadow:
             self.own |= 127 << P_BASE | 127 << UP_BASE
         local = m.local
         self.local = Banked(m.threads, local.size, local.base, "local", byte, lazy=True)
-        self.shared: Final = SharedShadow(m.shared.data)
+        self.shared: Final = SharedShadow(m.shared.data, written, byte)
         self.origin: dict[int, int] = {}
         """Unit -> the instruction that first read what nobody wrote and led to its value."""
 
@@ -243,11 +243,12 @@ def members(unit: int, a: Active) -> Any:
 class Undefined:
     """The shadows of a batch of blocks."""
 
-    def __init__(self, m: Machine, use: Callable[[int], Use], report: Report) -> None:
+    def __init__(self, m: Machine, use: Callable[[int], Use], written: Arr, report: Report) -> None:
+        """`written`: which bytes of shared memory need no write."""
         self.m: Final = m
         self.use: Final = use
         self.report: Final = report
-        self.shadows: Final = [_Shadow(m, *fill) for fill in _FILLS]
+        self.shadows: Final = [_Shadow(m, written, *fill) for fill in _FILLS]
         self._written = 0
         """Units that some instruction has written."""
         self._after: list[tuple[_Shadow, int, bool]] = []
@@ -324,7 +325,7 @@ class Undefined:
             s.shared.clear(offsets)
 
     def unwritten(self, offsets: Arr) -> Arr:
-        """Which bytes of shared memory hold a stored value that nobody wrote."""
+        """Which bytes of shared memory nobody wrote, or hold a value that nobody wrote."""
         found: Arr = np.logical_or.reduce([s.shared.differs(offsets) for s in self.shadows])
         return found
 
@@ -433,7 +434,7 @@ class Undefined:
             parts = [p for p in access.touched(self.m, act) if p.space == SHARED]
         except Fault:
             return False  # The instruction itself fails.
-        return any(s.shared.holds(p.offset[:, None] + np.arange(access.size)) for p in parts)
+        return any(s.shared.differs(p.offset[:, None] + np.arange(access.size)).any() for p in parts)
 
     def _generic_load(self, u: Use, s: _Shadow, act: Active) -> None:
         try:
