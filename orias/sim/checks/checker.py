@@ -238,11 +238,12 @@ class _Batch:
             self.race = RaceCheck(self.clocks, checker.lanes, self._race)
             if checker.globals is not None:
                 checker.globals.start(m, self.clocks)
-        self.shared = np.zeros(len(m.shared.data), np.bool_) if "initcheck" in checker.tools else None
-        """Bytes of shared memory that were written; those of the system are."""
-        if self.shared is not None:
-            self.shared.reshape(-1, m.shared.stride)[:, : checker.image.target.number("system_shared")] = True
-        self.undefined = None if self.shared is None else Undefined(m, checker.use, self.shared, self._undefined)
+        self.undefined: Undefined | None = None
+        if "initcheck" in checker.tools:
+            # Shared memory of the system counts as written.
+            written = np.zeros(len(m.shared.data), np.bool_)
+            written.reshape(-1, m.shared.stride)[:, : checker.image.target.number("system_shared")] = True
+            self.undefined = Undefined(m, checker.use, written, self._undefined)
         m.copy_watch = self
 
     def issue(self, pc: int, cur: Active) -> None:
@@ -317,17 +318,14 @@ class _Batch:
     # -- memory
 
     def _shared(self, step: _Step, access: Access, part: Touched, act: Active) -> None:
-        written = self.shared
-        if written is not None:
+        if self.undefined is not None:
             at = part.offset[:, None] + np.arange(access.size)
-            if access.reads and self.undefined is not None and step.base not in SHARED_LOADS:
+            if access.reads and step.base not in SHARED_LOADS:
                 bad = (self.undefined.unwritten(at) & ~step.unused(access.size)).any(axis=1)
                 if bad.any():
                     self._uninitialised("shared", access, part, int(np.argmax(bad)))
             if access.writes:
-                written[at] = True
-                if self.undefined is not None:
-                    self.undefined.written(at)
+                self.undefined.written(at)
         if self.race is None or self.clocks is None:
             return
         if self.m.cluster_size > 1:
@@ -410,10 +408,8 @@ class _Batch:
         """A reduction reads what it adds to."""
         memory = self.checker.memory
         bad = np.zeros(0, np.bool_)
-        if goal.shared and self.shared is not None:
-            bad = ~self.shared[goal.offset]
-            if self.undefined is not None:
-                bad |= self.undefined.unwritten(goal.offset)
+        if goal.shared and self.undefined is not None:
+            bad = self.undefined.unwritten(goal.offset)
         elif not goal.shared and memory is not None:
             bad = memory.unwritten(goal.offset, 1)
         if bad.any():
@@ -449,13 +445,13 @@ class _Batch:
     def _copied(self, source: Bytes, goal: Bytes) -> None:
         """Bytes that were copied are written where their source is."""
         memory = self.checker.memory
-        if self.shared is None:
+        if self.undefined is None:
             return
         known = np.ones(len(goal.offset), np.bool_)
         if len(source.offset):
             there = np.ones(len(source.offset), np.bool_)
             if source.shared:
-                there = self.shared[source.offset]
+                there = ~self.undefined.unwritten(source.offset)
             elif memory is not None:
                 there = ~memory.unwritten(source.offset, 1)
             whole = there
@@ -466,9 +462,7 @@ class _Batch:
                 whole[source.where] = there
             known = whole[goal.where] if goal.where is not None else whole[: len(goal.offset)]
         if goal.shared:
-            self.shared[goal.offset[known]] = True
-            if self.undefined is not None:
-                self.undefined.written(goal.offset)
+            self.undefined.written(goal.offset[known])
         elif memory is not None:
             memory.wrote(goal.offset[known], 1)
 
