@@ -10,7 +10,7 @@ import numpy.typing as npt
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U64
-from orias.sim.native.translate import BANKS, RECORD
+from orias.sim.native.record_format import BANKS, RECORD
 from orias.sim.native.vector_library import library
 
 _THIN: Final = 16
@@ -18,13 +18,13 @@ _THIN: Final = 16
 _WIDEST: Final = 1 << 20
 """Threads of a range at the most: scratch memory of the C library."""
 _PIECE: Final = 1024
-"""``PIECE`` of ``vector.c``."""
+"""``PIECE`` of ``state.h``."""
 _JUMPS, _FUSED = 1, 2
 _POINTER: Final = ctypes.c_void_p
 
 
 class _State(ctypes.Structure):
-    """``State`` of ``vector.c``."""
+    """``State`` of ``state.h``."""
 
     _fields_ = (
         *((x, _POINTER) for x in ("registers", "uniform", "predicates", "uniform_predicates")),

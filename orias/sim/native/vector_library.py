@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from orias import c_library
+from orias.sim.native.record_format import enumeration
 
-_SOURCE: Final = Path(__file__).with_name("vector.c")
+_FOLDER: Final = Path(__file__).parent
 _OPTIONS: Final = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w", "-lm")
 
 
@@ -37,13 +38,13 @@ def library() -> Any:
         or c_library.compiler() is None
     ):
         return None
-    text = _SOURCE.read_text(encoding="utf-8")
-    words = "\0".join((text, *_OPTIONS, c_library.compiler() or "", _processor()))
+    files = [x.read_text(encoding="utf-8") for x in sorted(_FOLDER.glob("*.[ch]"))]
+    words = "\0".join((enumeration(), *files, *_OPTIONS, c_library.compiler() or "", _processor()))
     place = c_library.cache() / f"vector-{hashlib.sha256(words.encode()).hexdigest()[:16]}.so"
     try:
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            c_library.build(text, place, list(_OPTIONS))
+            c_library.build(f'{enumeration()}#include "vector.c"\n', place, [f"-I{_FOLDER}", *_OPTIONS])
         # It keeps the interpreter's lock: its scratch memory is there once.
         run = ctypes.PyDLL(str(place)).orias_run
     except (c_library.BuildError, OSError) as e:

@@ -1,0 +1,118 @@
+"""Records of moves, choices, branches, predicates, and of what a warp does together (``moves.h``)."""
+
+from collections.abc import Callable
+from typing import Final
+
+from orias.isa.operand import (
+    Opnd,
+    const_bank,
+    const_offset,
+    is_imm,
+    is_zero_reg,
+    payload,
+    word_text,
+)
+from orias.sim.native.record import CONSTANT, IMMEDIATE, Record, Unknown
+from orias.sim.native.record_format import BANKS
+from orias.sim.sass.exec_flow import branch_target
+
+_SHUFFLES: Final = ("IDX", "UP", "DOWN", "BFLY")
+_VOTES: Final = ("ALL", "ANY", "EQ")
+
+
+def _mov(r: Record) -> None:
+    s = r.s
+    r.only()
+    if len(s.src) > 1 and payload(s.src[1]) != 15:
+        raise Unknown
+    r.code = "MOV"
+    r.result(s.regs[0])
+    r.integer(s.src[0])
+
+
+def _choice(code: str, take: Callable[[Record, Opnd], None]) -> Callable[[Record], None]:
+    """One of two sources by a predicate; `take` reads a source."""
+
+    def translate(r: Record) -> None:
+        s = r.s
+        r.only()
+        r.code = code
+        r.result(s.regs[0])
+        take(r, s.src[0])
+        take(r, s.src[1])
+        r.predicate(0, s.src[2])
+
+    return translate
+
+
+def _plop3(r: Record) -> None:
+    s = r.s
+    r.only("LUT")
+    r.code = "PLOP3"
+    for k, o in enumerate(s.src[:3]):
+        r.predicate(k, o)
+    tables = [payload(o) & 0xFF for o in s.src[3:]]
+    r.x, r.y = tables[0], tables[-1]
+    r.flags()
+    if len(tables) < len(s.preds):
+        raise Unknown
+
+
+def _shfl(r: Record) -> None:
+    s = r.s
+    r.only(*_SHUFFLES)
+    r.code, r.x = "SHFL", _SHUFFLES.index(s.op.mods[0])
+    r.result(s.regs[0])
+    r.flags()
+    for o in s.src[:3]:
+        r.integer(o)
+
+
+def _vote(r: Record) -> None:
+    s = r.s
+    r.only(*_VOTES)
+    r.code, r.x = "VOTE", _VOTES.index(s.op.mods[0])
+    if s.regs:
+        r.result(s.regs[0])
+    r.flags()
+    r.predicate(0, s.src[0])
+
+
+def _ldc(r: Record) -> None:
+    s = r.s
+    r.only("64", "128")
+    if not is_zero_reg(s.src[1]) or const_bank(s.src[0]) not in BANKS or const_offset(s.src[0]) % 4:
+        raise Unknown
+    r.code = "LDC"
+    r.result(s.regs[0])
+    r.sources.append((CONSTANT, 0, const_offset(s.src[0]) >> 2, const_bank(s.src[0])))
+    r.x = r.words = 4 if r.has("128") else 2 if r.has("64") else 1
+
+
+def _cs2r(r: Record) -> None:
+    s = r.s
+    if word_text(s.src[0]) != "SRZ":
+        raise Unknown
+    r.code = "MOV" if r.has("32") else "MOV64"
+    r.result(s.regs[0])
+    r.sources.append((IMMEDIATE, 0, 0, 0))
+
+
+def _nop(r: Record) -> None:
+    r.code = "NOP"
+
+
+def _bra(r: Record) -> None:
+    s = r.s
+    r.only()
+    if len(s.src) != 1 or not is_imm(s.src[0]):
+        raise Unknown
+    r.code = "BRA"
+    r.x = branch_target(s, s.src[0])
+
+
+MOVES: Final[dict[str, Callable[[Record], None]]] = {
+    "MOV": _mov, "SEL": _choice("SEL", Record.integer), "FSEL": _choice("FSEL", Record.real), "PLOP3": _plop3, "SHFL": _shfl, "VOTE": _vote,
+    "LDC": _ldc, "CS2R": _cs2r, "NOP": _nop, "BRA": _bra,
+}  # fmt: skip
+"""Mnemonic -> what fills its record."""
