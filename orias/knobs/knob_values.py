@@ -65,6 +65,7 @@ class Knobs:
         "sched_model_turns",
         "sched_move_up_limit",
         "sched_predicate_limit",
+        "sched_spared_predicates",
         "sched_pseudo_latency",
         "sched_read_sb_base_latency",
         "sched_ready_window",
@@ -182,6 +183,7 @@ class Knobs:
     sched_ready_window: int
     sched_move_up_limit: int
     sched_predicate_limit: int
+    sched_spared_predicates: int
     sched_reg_reserve: int
     sched_sink_rounds: int
     sched_sink_max_inst: int

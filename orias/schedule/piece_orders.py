@@ -56,6 +56,7 @@ class _Virtual:
 
     __slots__ = (
         "fn",
+        "given_on",
         "graph",
         "height",
         "intervals",
@@ -77,6 +78,8 @@ class _Virtual:
         "start_left",
         "start_live_p",
         "start_need",
+        "start_tests",
+        "tests",
         "unread",
         "users",
         "ways",
@@ -115,6 +118,14 @@ class _Virtual:
         for k, reads in enumerate(self.reads):
             for s, _ in reads:
                 self.users[s].append(k)
+        self.given_on: Final[list[bool]] = [
+            any(self.predicates[d] and self.kept[d] and not self.users[d] for d in writes) for writes in self.writes
+        ]
+        """Whether an instruction makes a predicate that only what follows the piece reads: the condition of its branch, for example."""
+        self.start_tests: Final[int] = sum(
+            any(self.predicates[d] and not self.kept[d] for d in writes) for writes in self.writes
+        )
+        """Instructions that make a predicate that only the piece itself reads."""
         self.start_left: Final[list[int]] = [0] * len(numbers)
         """Number of reads of each register in the piece."""
         live = list(self.kept)
@@ -160,6 +171,8 @@ class _Virtual:
         self.left: list[int] = []
         """Number of reads of each register that are not placed yet."""
         self.live_p: int = 0
+        self.tests: int = 0
+        """Those of ``start_tests`` that are not placed yet."""
         self.present: bytearray = bytearray()
         """1 for the registers that placed instructions have defined."""
         self.unread: list[int] = []
@@ -175,6 +188,7 @@ class _Virtual:
         self.height = height
         self.left = list(self.start_left)
         self.live_p = self.start_live_p
+        self.tests = self.start_tests
         self.present = bytearray(len(self.words))
         self.unread = [len(users) - 1 for users in self.users]
         self.need = list(self.start_need)
@@ -195,6 +209,8 @@ class _Virtual:
     def _place(self, k: int, first: int) -> None:
         """Place an instruction; `first` is the first unplaced one in the present order."""
         self.live_p += self._change(k, self.predicates)
+        if self.start_tests and any(self.predicates[d] and not self.kept[d] for d in self.writes[k]):
+            self.tests -= 1
         left, kept, present, placed, need = self.left, self.kept, self.present, self.placed, self.need
         placed[k] = 1
         for d in self.writes[k]:
@@ -223,8 +239,12 @@ class _Virtual:
         if not self.nodes[k].gains:
             return True
         more = self._change(k, self.predicates)
-        if more > 0 and self.live_p + more > self.fn.knobs.sched_predicate_limit:
-            return False
+        if more > 0:
+            most = self.fn.knobs.sched_predicate_limit
+            if self.given_on[k] and self.tests > 1:
+                most -= self.fn.knobs.sched_spared_predicates
+            if self.live_p + more > most:
+                return False
         more = self._change(k, self.words)
         if more <= 0 or k == first:
             return True
