@@ -122,10 +122,11 @@ class _Virtual:
             any(self.predicates[d] and self.kept[d] and not self.users[d] for d in writes) for writes in self.writes
         ]
         """Whether an instruction makes a predicate that only what follows the piece reads: the condition of its branch, for example."""
-        self.start_tests: Final[int] = sum(
-            any(self.predicates[d] and not self.kept[d] for d in writes) for writes in self.writes
+        products = any(i.op.flags & F_MATRIX for i in insts)
+        self.start_tests: Final[int] = (
+            0 if products else sum(any(self.predicates[d] and not self.kept[d] for d in w) for w in self.writes)
         )
-        """Instructions that make a predicate that only the piece itself reads."""
+        """Instructions that make a predicate that only the piece itself reads; none beside products of matrices, which hide their time."""
         self.start_left: Final[list[int]] = [0] * len(numbers)
         """Number of reads of each register in the piece."""
         live = list(self.kept)
@@ -150,7 +151,7 @@ class _Virtual:
         height, far = graph.heights(), leads_to_loads(graph)[0]
         self.ways: Final[list[tuple[bytearray, list[int]]]] = [(far, height)]
         """What ``leads`` and ``height`` may be: what leads to loads that may be far, and the cycles to the end of the piece, then others."""
-        if any(map(is_shared_load, insts)) and not any(i.op.flags & F_MATRIX for i in insts):
+        if any(map(is_shared_load, insts)) and not products:
             # Not beside products of matrices, whose fragments need all registers.
             near = leads_to_loads(graph, True)[0]
             if near != far:
