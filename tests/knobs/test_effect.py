@@ -86,6 +86,7 @@ NEEDS = {
     "SchedEstimatedLoopIterations": "plans between which a loop decides",
     "SchedModelTurns": "plans between which the first turns of a loop decide",
     "SchedSpillPenalty": "plans of which one spills",
+    "SchedSparedPredicates": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedRegPreference": "plans with other registers and nearly the same time",
     "SchedRegReserve": "a register limit close to the need",
     "SchedSinkRounds": "an order with few registers that a second round improves",

@@ -1,6 +1,7 @@
 """Varied kernels of an eighth round, CUDA and Triton: arguments and results computed here, on the host, for the PTX in ``ptx``."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -209,7 +210,7 @@ def murmur_hash(r: np.random.Generator) -> Launch:
     n, seed = 80, 12345
     start = np.concatenate([[0], np.cumsum(r.integers(20, 90, n))]).astype(S)
     data = r.integers(0, 256, start[-1]).astype(B)
-    want = np.array([murmur(data[a:b].tobytes(), seed) for a, b in zip(start[:-1], start[1:], strict=True)], L)
+    want = np.array([murmur(data[a:b].tobytes(), seed) for a, b in itertools.pairwise(start)], L)
     return Launch(2, 64, [data, start, np.zeros((n, 2), L), S(n), U(seed)], [(2, want, 0)])
 
 
@@ -291,7 +292,7 @@ def encrypted(key: bytes, text: bytes) -> tuple[bytes, list[int]]:
             t[0] ^= more
             more = doubled(more)
         words.append([a ^ b for a, b in zip(t, words[k - 4], strict=True)])
-    s = [x ^ y for x, y in zip(text, sum(words[:4], []), strict=True)]
+    s = [x ^ y for x, y in zip(text, itertools.chain(*words[:4]), strict=True)]
     for round_ in range(1, 11):
         s = [box[s[(k + 4 * (k % 4)) % 16]] for k in range(16)]
         if round_ < 10:
@@ -302,7 +303,7 @@ def encrypted(key: bytes, text: bytes) -> tuple[bytes, list[int]]:
                     b, d, e, f = (a[(k + j) % 4] for j in range(4))
                     mixed.append(doubled(b) ^ doubled(d) ^ d ^ e ^ f)
             s = mixed
-        s = [x ^ y for x, y in zip(s, sum(words[4 * round_ : 4 * round_ + 4], []), strict=True)]
+        s = [x ^ y for x, y in zip(s, itertools.chain(*words[4 * round_ : 4 * round_ + 4]), strict=True)]
     return bytes(s), [int.from_bytes(bytes(w), "big") for w in words]
 
 
@@ -517,7 +518,9 @@ def split_combine(r: np.random.Generator) -> Launch:
     w = np.exp(lse.astype(D))
     w /= w.sum(axis=2, keepdims=True)
     args = [parts, lse, np.zeros((batch, heads, d), H), S(heads), S(splits), *_SCRATCH]
-    return Launch((batch, heads), 128, args, [(2, (parts * w[..., None]).sum(axis=2), 2e-3)], shared_of("split_combine"))
+    return Launch(
+        (batch, heads), 128, args, [(2, (parts * w[..., None]).sum(axis=2), 2e-3)], shared_of("split_combine")
+    )
 
 
 @case

@@ -82,7 +82,9 @@ def delta_rule(q, k, v, beta, out, steps, D: tl.constexpr, V: tl.constexpr, E: t
 
 
 @triton.jit
-def expert_product(a, b, c, ids, experts, weights, valid, n, k, top, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def expert_product(
+    a, b, c, ids, experts, weights, valid, n, k, top, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
     """Rows of halves gathered by expert times that expert's matrix, scaled by the router's weights."""
     rows = tl.load(ids + tl.program_id(0) * BM + tl.arange(0, BM))
     inside = rows < valid
@@ -107,8 +109,8 @@ def split_combine(parts, lse, out, heads, splits, S: tl.constexpr, D: tl.constex
     p = tl.program_id(0) * heads + tl.program_id(1)
     s = tl.arange(0, S)
     d = tl.arange(0, D)
-    l = tl.load(lse + p * splits + s, mask=s < splits, other=-1e30)
-    w = tl.exp(l - tl.max(l, 0))
+    sums = tl.load(lse + p * splits + s, mask=s < splits, other=-1e30)
+    w = tl.exp(sums - tl.max(sums, 0))
     w = w / tl.sum(w, 0)
     x = tl.load(parts + (p * splits + s)[:, None] * D + d[None, :], mask=(s < splits)[:, None], other=0.0)
     tl.store(out + p * D + d, tl.sum(x * w[:, None], 0).to(tl.float16))
