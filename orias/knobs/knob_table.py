@@ -130,6 +130,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedReadyWindow", 48, 1, 10_000, "instructions", "ScheduleInstructions, PostSchedule", "Ready instructions of which the next one is chosen."),
     Knob("SchedMoveUpLimit", 256, 0, 100_000, "instructions", "ScheduleInstructions", "Distance that an instruction may move up from its place."),
     Knob("SchedPredicateLimit", 6, 1, 7, "predicates", "ScheduleInstructions", "Predicates that an order may hold at once."),
+    Knob("SchedTestSlack", 4, 0, 100_000, "cycles", "ScheduleInstructions", "Cycles off the longest path from which on a test waits for others, in one of the orders that are tried where predicates are short."),
+    Knob("SchedTestGain", 1, 0, 100, "percent", "ScheduleInstructions", "Cycles of a piece that this must save."),
     Knob("SchedSparedPredicates", 2, 0, 7, "predicates", "ScheduleInstructions", "Predicates left for tests of a piece while others follow, where one is made that only code after the piece reads."),
     Knob("SchedRegReserve", 10, 0, 128, "registers", "ScheduleInstructions", "Registers below the limit that are left to the allocator."),
     Knob("SchedSplitWords", 5, 1, 1_000, "words", "ScheduleInstructions", "Width of a register from which on each of its words counts on its own among the live ones."),

@@ -55,6 +55,7 @@ class _Virtual:
     """
 
     __slots__ = (
+        "cycles",
         "fn",
         "given_on",
         "graph",
@@ -70,17 +71,20 @@ class _Virtual:
         "need",
         "nodes",
         "pipes",
+        "patient",
         "placed",
         "predicates",
         "present",
         "read",
         "reads",
+        "short",
         "start_left",
         "start_live_p",
         "start_need",
         "start_tests",
         "tests",
         "unread",
+        "urgent",
         "users",
         "ways",
         "words",
@@ -172,6 +176,14 @@ class _Virtual:
         self.left: list[int] = []
         """Number of reads of each register that are not placed yet."""
         self.live_p: int = 0
+        self.cycles: Final[list[int]] = height
+        """The cycles from each instruction to the end of the piece."""
+        self.patient: bool = False
+        """Whether tests that are not urgent leave predicates to others."""
+        self.urgent: int = 0
+        """Cycles to the end from which on a test is urgent."""
+        self.short: bool = False
+        """Whether one of several tests had to wait for a predicate."""
         self.tests: int = 0
         """Those of ``start_tests`` that are not placed yet."""
         self.present: bytearray = bytearray()
@@ -242,9 +254,10 @@ class _Virtual:
         more = self._change(k, self.predicates)
         if more > 0:
             most = self.fn.knobs.sched_predicate_limit
-            if self.given_on[k] and self.tests > 1:
+            if self.tests > 1 and (self.given_on[k] or self.cycles[k] < self.urgent):
                 most -= self.fn.knobs.sched_spared_predicates
             if self.live_p + more > most:
+                self.short = self.short or self.tests > 1
                 return False
         more = self._change(k, self.words)
         if more <= 0 or k == first:
@@ -262,6 +275,9 @@ class _Virtual:
         `best` can issue at cycle `at`, and is the best of all; `starts`: when the ready instructions can, as far as they are asked for.
         """
         height, leads, first = self.height, self.leads, ready[0]
+        if self.patient:
+            cycles = self.cycles
+            self.urgent = max([cycles[k] for k in ready[: len(starts)]]) - self.fn.knobs.sched_test_slack
         rank = (at, -height[best], best)
         if not self._fits(best, first, reach):
             ranks = sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])
@@ -295,18 +311,26 @@ class _Virtual:
         """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
 
         Where registers are short it is the best of several: in another one, what leads to loads of shared memory comes early too
-        (where registers suffice it does so anyway), and in one, what many loads wait for comes load by load.
+        (where registers suffice it does so anyway), and in one, what many loads wait for comes load by load.  Where predicates are
+        short, in one the tests off the longest path wait for others.
         """
         before = arrivals.now
         leads, height = self.ways[0]
+        self.short = False
         order, cycles = self._run(limit, leads, height, arrivals, reach)
-        if not reach.is_bounded:
-            return order, cycles
-        for leads, height in self.ways[1:]:
+        others = self.ways[1:] if reach.is_bounded else []
+        patient = 1 if self.short else 0
+        if patient:
+            others = [(leads, height), *others]
+        knobs = self.fn.knobs
+        for k, (leads, height) in enumerate(others):
+            self.patient = k < patient
+            gain = knobs.sched_test_gain if self.patient else knobs.sched_shared_load_gain
             after = arrivals.now
             arrivals.now = before
             other, fewer = self._run(limit, leads, height, arrivals, reach)
-            if fewer < cycles - cycles * self.fn.knobs.sched_shared_load_gain // 100:
+            self.patient, self.urgent = False, 0
+            if fewer < cycles - cycles * gain // 100:
                 order, cycles = other, fewer
             else:
                 arrivals.now = after

@@ -87,6 +87,8 @@ NEEDS = {
     "SchedModelTurns": "plans between which the first turns of a loop decide",
     "SchedSpillPenalty": "plans of which one spills",
     "SchedSparedPredicates": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
+    "SchedTestGain": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
+    "SchedTestSlack": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedRegPreference": "plans with other registers and nearly the same time",
     "SchedRegReserve": "a register limit close to the need",
     "SchedSinkRounds": "an order with few registers that a second round improves",

@@ -1,6 +1,8 @@
 """Predicates of tests inside a piece of code, beside one that only the branch at its end reads."""
 
 import orias
+from orias.perf.kernel_steps import kernels
+from tests.kernels.varied.varied_cases import source
 
 PARTS = 4
 LOADS = "".join(
@@ -52,3 +54,15 @@ def under_way(spared: int) -> int:
 
 def test_the_condition_of_a_loop_leaves_predicates_for_tests_in_it() -> None:
     assert under_way(2) > under_way(0)
+
+
+def stalls(name: str, **knobs: int) -> int:
+    """Cycles by the stall counts of a kernel."""
+    made = orias.compile(source(name), arch="sm_80", knobs=knobs)
+    return sum(step.stall for step in kernels(made.data)[0].steps)
+
+
+def test_tests_off_the_longest_path_wait_where_that_is_shorter() -> None:
+    name = "route_tokens"
+    assert stalls(name) < stalls(name, SchedTestSlack=100_000)
+    assert stalls(name, SchedTestGain=100) == stalls(name, SchedTestSlack=100_000)
