@@ -85,7 +85,7 @@ def delta_rule(q, k, v, beta, out, steps, D: tl.constexpr, V: tl.constexpr, E: t
 def expert_product(
     a, b, c, ids, experts, weights, valid, n, k, top, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):
-    """Rows of halves gathered by expert times that expert's matrix, scaled by the router's weights."""
+    """Rows of halves taken by expert times that expert's matrix, scaled by the router's weights."""
     rows = tl.load(ids + tl.program_id(0) * BM + tl.arange(0, BM))
     inside = rows < valid
     expert = tl.load(experts + tl.program_id(0))
