@@ -74,6 +74,7 @@ class Knobs:
         "sched_sink_predicates",
         "sched_sink_rounds",
         "sched_sink_window",
+        "sched_spared_predicates",
         "sched_spill_penalty",
         "sched_split_words",
         "sched_bank_budget",
@@ -83,6 +84,8 @@ class Knobs:
         "sched_bank_losses",
         "sched_start_stall",
         "sched_step_overshoot",
+        "sched_test_gain",
+        "sched_test_slack",
         "sched_trial_max_inst",
         "sched_trial_most",
         "sched_trial_same_warps_slack",
@@ -182,6 +185,9 @@ class Knobs:
     sched_ready_window: int
     sched_move_up_limit: int
     sched_predicate_limit: int
+    sched_spared_predicates: int
+    sched_test_gain: int
+    sched_test_slack: int
     sched_reg_reserve: int
     sched_sink_rounds: int
     sched_sink_max_inst: int

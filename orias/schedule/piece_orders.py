@@ -55,7 +55,9 @@ class _Virtual:
     """
 
     __slots__ = (
+        "cycles",
         "fn",
+        "given_on",
         "graph",
         "height",
         "intervals",
@@ -69,15 +71,20 @@ class _Virtual:
         "need",
         "nodes",
         "pipes",
+        "patient",
         "placed",
         "predicates",
         "present",
         "read",
         "reads",
+        "short",
         "start_left",
         "start_live_p",
         "start_need",
+        "start_tests",
+        "tests",
         "unread",
+        "urgent",
         "users",
         "ways",
         "words",
@@ -115,6 +122,15 @@ class _Virtual:
         for k, reads in enumerate(self.reads):
             for s, _ in reads:
                 self.users[s].append(k)
+        self.given_on: Final[list[bool]] = [
+            any(self.predicates[d] and self.kept[d] and not self.users[d] for d in writes) for writes in self.writes
+        ]
+        """Whether an instruction makes a predicate that only what follows the piece reads: the condition of its branch, for example."""
+        products = any(i.op.flags & F_MATRIX for i in insts)
+        self.start_tests: Final[int] = (
+            0 if products else sum(any(self.predicates[d] and not self.kept[d] for d in w) for w in self.writes)
+        )
+        """Instructions that make a predicate that only the piece itself reads; none beside products of matrices, which hide their time."""
         self.start_left: Final[list[int]] = [0] * len(numbers)
         """Number of reads of each register in the piece."""
         live = list(self.kept)
@@ -139,7 +155,7 @@ class _Virtual:
         height, far = graph.heights(), leads_to_loads(graph)[0]
         self.ways: Final[list[tuple[bytearray, list[int]]]] = [(far, height)]
         """What ``leads`` and ``height`` may be: what leads to loads that may be far, and the cycles to the end of the piece, then others."""
-        if any(map(is_shared_load, insts)) and not any(i.op.flags & F_MATRIX for i in insts):
+        if any(map(is_shared_load, insts)) and not products:
             # Not beside products of matrices, whose fragments need all registers.
             near = leads_to_loads(graph, True)[0]
             if near != far:
@@ -160,6 +176,16 @@ class _Virtual:
         self.left: list[int] = []
         """Number of reads of each register that are not placed yet."""
         self.live_p: int = 0
+        self.cycles: Final[list[int]] = height
+        """The cycles from each instruction to the end of the piece."""
+        self.patient: bool = False
+        """Whether tests that are not urgent leave predicates to others."""
+        self.urgent: int = 0
+        """Cycles to the end from which on a test is urgent."""
+        self.short: bool = False
+        """Whether one of several tests had to wait for a predicate."""
+        self.tests: int = 0
+        """Those of ``start_tests`` that are not placed yet."""
         self.present: bytearray = bytearray()
         """1 for the registers that placed instructions have defined."""
         self.unread: list[int] = []
@@ -175,6 +201,7 @@ class _Virtual:
         self.height = height
         self.left = list(self.start_left)
         self.live_p = self.start_live_p
+        self.tests = self.start_tests
         self.present = bytearray(len(self.words))
         self.unread = [len(users) - 1 for users in self.users]
         self.need = list(self.start_need)
@@ -195,6 +222,8 @@ class _Virtual:
     def _place(self, k: int, first: int) -> None:
         """Place an instruction; `first` is the first unplaced one in the present order."""
         self.live_p += self._change(k, self.predicates)
+        if self.start_tests and any(self.predicates[d] and not self.kept[d] for d in self.writes[k]):
+            self.tests -= 1
         left, kept, present, placed, need = self.left, self.kept, self.present, self.placed, self.need
         placed[k] = 1
         for d in self.writes[k]:
@@ -223,8 +252,13 @@ class _Virtual:
         if not self.nodes[k].gains:
             return True
         more = self._change(k, self.predicates)
-        if more > 0 and self.live_p + more > self.fn.knobs.sched_predicate_limit:
-            return False
+        if more > 0:
+            most = self.fn.knobs.sched_predicate_limit
+            if self.tests > 1 and (self.given_on[k] or self.cycles[k] < self.urgent):
+                most -= self.fn.knobs.sched_spared_predicates
+            if self.live_p + more > most:
+                self.short = self.short or self.tests > 1
+                return False
         more = self._change(k, self.words)
         if more <= 0 or k == first:
             return True
@@ -241,6 +275,9 @@ class _Virtual:
         `best` can issue at cycle `at`, and is the best of all; `starts`: when the ready instructions can, as far as they are asked for.
         """
         height, leads, first = self.height, self.leads, ready[0]
+        if self.patient:
+            cycles = self.cycles
+            self.urgent = max([cycles[k] for k in ready[: len(starts)]]) - self.fn.knobs.sched_test_slack
         rank = (at, -height[best], best)
         if not self._fits(best, first, reach):
             ranks = sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])
@@ -274,18 +311,26 @@ class _Virtual:
         """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.
 
         Where registers are short it is the best of several: in another one, what leads to loads of shared memory comes early too
-        (where registers suffice it does so anyway), and in one, what many loads wait for comes load by load.
+        (where registers suffice it does so anyway), and in one, what many loads wait for comes load by load.  Where predicates are
+        short, in one the tests off the longest path wait for others.
         """
         before = arrivals.now
         leads, height = self.ways[0]
+        self.short = False
         order, cycles = self._run(limit, leads, height, arrivals, reach)
-        if not reach.is_bounded:
-            return order, cycles
-        for leads, height in self.ways[1:]:
+        others = self.ways[1:] if reach.is_bounded else []
+        patient = 1 if self.short else 0
+        if patient:
+            others = [(leads, height), *others]
+        knobs = self.fn.knobs
+        for k, (leads, height) in enumerate(others):
+            self.patient = k < patient
+            gain = knobs.sched_test_gain if self.patient else knobs.sched_shared_load_gain
             after = arrivals.now
             arrivals.now = before
             other, fewer = self._run(limit, leads, height, arrivals, reach)
-            if fewer < cycles - cycles * self.fn.knobs.sched_shared_load_gain // 100:
+            self.patient, self.urgent = False, 0
+            if fewer < cycles - cycles * gain // 100:
                 order, cycles = other, fewer
             else:
                 arrivals.now = after

@@ -3,6 +3,7 @@
 from tests.kernels.varied import (
     apart_cases,
     fresh_cases,
+    further_cases,
     later_cases,
     makers_cases,
     unseen_cases,
@@ -16,6 +17,7 @@ GROUPS = {
     "fresh": fresh_cases.CASES,
     "apart": apart_cases.CASES,
     "unseen": unseen_cases.CASES,
+    "further": further_cases.CASES,
 }
 """Group -> name -> what makes its launch; each was written to be measured apart from those before."""
 CASES = {name: make for cases in GROUPS.values() for name, make in cases.items()}

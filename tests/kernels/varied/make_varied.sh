@@ -14,5 +14,6 @@ for f in clang/*.cu; do
         -Wno-unknown-cuda-version -O3 -S "$f" -o "ptx/$(basename "$f" .cu).ptx"
 done
 "${PYTHON:-python}" varied_triton.py ptx
+"${PYTHON:-python}" further_triton.py ptx
 "${PYTHON:-python}" varied_tinygrad.py ptx
 "${PYTHON:-python}" varied_numba.py ptx
