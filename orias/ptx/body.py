@@ -16,7 +16,7 @@ from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unkn
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.module_directives import alias_directive, inner_function, repeated_names, target_directive
 from orias.ptx.names import NAMES
-from orias.ptx.opcode import DIRECTIVE_WORD
+from orias.ptx.opcode import DIRECTIVE_WORD, number_end
 from orias.ptx.operands import (
     LABEL_SUM,
     SUM,
@@ -26,7 +26,7 @@ from orias.ptx.operands import (
     operand,
     special_copy,
 )  # fmt: skip
-from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
+from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State, glued_name
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
 from orias.ptx.replaced_text import SUM_ERROR, ends_at_sum
@@ -329,9 +329,20 @@ class BodyReader:
             lex.next()
             self.state.syntax()
         opcode = match.group()
+        name = glued_name(opcode)
+        if name:
+            lex.seek(lex.start + len(name), lex.line)
+            return name, lex.line
         line = lex.line
         for part in DIRECTIVE_WORD.finditer(opcode):
+            self.forms.report_unknown(opcode[: part.start()], line, lex.column())
             lex.seek(match.start() + part.start(), lex.line)
+            self.state.syntax()
+        number = number_end(opcode)
+        if number:
+            before = opcode[: opcode.rfind(".", 0, number - 1)]
+            self.forms.report_unknown(before, line, lex.column())
+            lex.seek(match.start() + number, lex.line)
             self.state.syntax()
         lex.seek(match.end(), lex.line)
         after = lex.line if "." not in opcode or opcode in NAMES else line
@@ -420,7 +431,7 @@ class BodyReader:
             name = lex.text
             found = state.lookup(name)
             if found is None and not (name[0] == "%" and name[1:] in SPECIAL):
-                lex.next()
+                name = state.name()
                 if form.shape == INDEXED:
                     return target_list(state, name)
                 return label_operand(state, name, line)
@@ -434,13 +445,16 @@ class BodyReader:
         state = self.state
         lex = state.lex
         match = _OPCODE.match(lex.source, lex.start)
-        if match is not None:
-            after = lex.source[match.end() : match.end() + 1]
-            if after != ":" and "." in match.group():
-                return False
+        dotted = match is not None and "." in match.group()
+        if dotted and (match is None or state.token() != match.group()):
+            return False
         start, at = lex.start, lex.line
         name = lex.text
-        lex.next()
+        if match is not None and dotted:
+            name = match.group()  # the name of an instruction, which is one token
+            lex.seek(match.end(), at)
+        else:
+            lex.next()
         if lex.kind != T_PUNCT or lex.text != ":":
             lex.seek(start, at)
             return False
