@@ -186,7 +186,7 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
     if slot.fixed and type_ == "b64":  # cache policies and handles
         return False
     if op.key == "s+" or (op.key == "s[" and not result and use.name in _ADDRESSED):
-        if result:
+        if result or use.name == "stackrestore":
             use.needs_result()
         return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
     fits = (

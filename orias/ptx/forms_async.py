@@ -139,7 +139,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
 """,
-    "mbarrier.arrive* mbarrier.expect_tx mbarrier.complete_tx": "space=shared::cluster -> @F90 : .shared::cluster",
+    "mbarrier.arrive* mbarrier.expect_tx mbarrier.complete_tx": "space=shared::cluster -> @Fv8.0 F90 : .shared::cluster",
     "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""

@@ -18,7 +18,7 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )
-from orias.ptx.fits import Use, are_untyped, register_fits, register_types, scalar_fits
+from orias.ptx.fits import INDIRECT, Use, are_untyped, register_fits, register_types, scalar_fits
 from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
@@ -241,7 +241,9 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
         if total:
             return True
         return register_fits(op.var.type, type_, True)
-    address = op.kind == O_ADDR or (op.kind == O_SYM and op.key != "s+")
+    address = op.kind == O_ADDR or (
+        op.kind == O_SYM and op.key != "s+" and op.var is not None and op.var.type not in INDIRECT
+    )
     if name.startswith("suld"):
         if op.kind == O_SINK:
             use.discard()
