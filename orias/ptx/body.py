@@ -172,11 +172,11 @@ class BodyReader:
         """Reads a label or a plain .loc at ``pos``, if there is one; sets ``pos`` and ``line`` of the lexer to its end."""
         lex = self.state.lex
         found = _LABEL.match(lex.source, pos)
-        if found is not None:
+        if found is not None and found[2] not in KEYWORDS:
             line += found[1].count("\n")
             self._label(function, found[2], line)
         else:
-            if not self.state.module.files:
+            if found is not None or not self.state.module.files:
                 return False
             found = plain_loc().match(lex.source, pos)
             if found is None:
@@ -195,7 +195,7 @@ class BodyReader:
         if form.shape != BRANCH or text is None or form.checked.errors or form.checked.late:
             return None
         name = text.strip()
-        if name.replace("$", "_").isidentifier() and self.state.lookup(name) is None:
+        if name.replace("$", "_").isidentifier() and name not in KEYWORDS and self.state.lookup(name) is None:
             return [label_operand(self.state, name, line)]
         return None
 
@@ -427,7 +427,11 @@ class BodyReader:
         """Reads an operand, of a branch a label too; ``before``: the operands before it."""
         state = self.state
         lex = state.lex
-        if (form.shape == BRANCH or (form.shape == INDEXED and before)) and lex.kind == T_IDENT:
+        if (
+            (form.shape == BRANCH or (form.shape == INDEXED and before))
+            and lex.kind == T_IDENT
+            and lex.text not in KEYWORDS
+        ):
             name = lex.text
             found = state.lookup(name)
             if found is None and not (name[0] == "%" and name[1:] in SPECIAL):

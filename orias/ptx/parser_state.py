@@ -21,8 +21,8 @@ _TOKENS: Final = frozenset((
 """Starts of opcodes that are one token of ptxas 13.0.88, besides the names of instructions."""
 _SHORTER: Final = ("bar.warp.sync", "barrier.sync")
 """Names of instructions of which ptxas has less in one token."""
-KEYWORDS: Final = ("inlined_at", "function_name")
-"""Words of ``.loc``, which are no names."""
+KEYWORDS: Final = ("inlined_at", "function_name", "WARP_SZ")
+"""Words of ``.loc`` and the constant, which are no names."""
 MOST_BLOCKS: Final = 1663
 """Blocks in each other."""
 MOST_SYMBOLS: Final = 9978
