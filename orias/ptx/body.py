@@ -16,7 +16,7 @@ from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unkn
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.module_directives import alias_directive, inner_function, repeated_names, target_directive
 from orias.ptx.names import NAMES
-from orias.ptx.opcode import DIRECTIVE_WORD
+from orias.ptx.opcode import DIRECTIVE_WORD, number_end
 from orias.ptx.operands import (
     LABEL_SUM,
     SUM,
@@ -26,7 +26,7 @@ from orias.ptx.operands import (
     operand,
     special_copy,
 )  # fmt: skip
-from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
+from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State, glued_name
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
 from orias.ptx.replaced_text import SUM_ERROR, ends_at_sum
@@ -172,11 +172,11 @@ class BodyReader:
         """Reads a label or a plain .loc at ``pos``, if there is one; sets ``pos`` and ``line`` of the lexer to its end."""
         lex = self.state.lex
         found = _LABEL.match(lex.source, pos)
-        if found is not None:
+        if found is not None and found[2] not in KEYWORDS:
             line += found[1].count("\n")
             self._label(function, found[2], line)
         else:
-            if not self.state.module.files:
+            if found is not None or not self.state.module.files:
                 return False
             found = plain_loc().match(lex.source, pos)
             if found is None:
@@ -195,7 +195,7 @@ class BodyReader:
         if form.shape != BRANCH or text is None or form.checked.errors or form.checked.late:
             return None
         name = text.strip()
-        if name.replace("$", "_").isidentifier() and self.state.lookup(name) is None:
+        if name.replace("$", "_").isidentifier() and name not in KEYWORDS and self.state.lookup(name) is None:
             return [label_operand(self.state, name, line)]
         return None
 
@@ -329,9 +329,20 @@ class BodyReader:
             lex.next()
             self.state.syntax()
         opcode = match.group()
+        name = glued_name(opcode)
+        if name:
+            lex.seek(lex.start + len(name), lex.line)
+            return name, lex.line
         line = lex.line
         for part in DIRECTIVE_WORD.finditer(opcode):
+            self.forms.report_unknown(opcode[: part.start()], line, lex.column())
             lex.seek(match.start() + part.start(), lex.line)
+            self.state.syntax()
+        number = number_end(opcode)
+        if number:
+            before = opcode[: opcode.rfind(".", 0, number - 1)]
+            self.forms.report_unknown(before, line, lex.column())
+            lex.seek(match.start() + number, lex.line)
             self.state.syntax()
         lex.seek(match.end(), lex.line)
         after = lex.line if "." not in opcode or opcode in NAMES else line
@@ -416,11 +427,15 @@ class BodyReader:
         """Reads an operand, of a branch a label too; ``before``: the operands before it."""
         state = self.state
         lex = state.lex
-        if (form.shape == BRANCH or (form.shape == INDEXED and before)) and lex.kind == T_IDENT:
+        if (
+            (form.shape == BRANCH or (form.shape == INDEXED and before))
+            and lex.kind == T_IDENT
+            and lex.text not in KEYWORDS
+        ):
             name = lex.text
             found = state.lookup(name)
             if found is None and not (name[0] == "%" and name[1:] in SPECIAL):
-                lex.next()
+                name = state.name()
                 if form.shape == INDEXED:
                     return target_list(state, name)
                 return label_operand(state, name, line)
@@ -434,13 +449,16 @@ class BodyReader:
         state = self.state
         lex = state.lex
         match = _OPCODE.match(lex.source, lex.start)
-        if match is not None:
-            after = lex.source[match.end() : match.end() + 1]
-            if after != ":" and "." in match.group():
-                return False
+        dotted = match is not None and "." in match.group()
+        if dotted and (match is None or state.token() != match.group()):
+            return False
         start, at = lex.start, lex.line
         name = lex.text
-        lex.next()
+        if match is not None and dotted:
+            name = match.group()  # the name of an instruction, which is one token
+            lex.seek(match.end(), at)
+        else:
+            lex.next()
         if lex.kind != T_PUNCT or lex.text != ":":
             lex.seek(start, at)
             return False

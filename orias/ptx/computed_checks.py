@@ -65,10 +65,17 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     )
     if len(instr.ops) != expected:
         return [*errors, f"Arguments mismatch for instruction '{name}'"]
-    errors += _barrier_errors(name, instr.ops, at)
+    errors += _barrier_errors(name, instr.ops, at) + _mask_errors(name, instr)
     if mode == "im2col" or windows:
         errors += _offset_errors(name, instr.ops, at + (1 if prefetch else 2), 2 if windows else max(rank - 2, 0))
     return errors
+
+
+def _mask_errors(name: str, instr: Instr) -> list[str]:
+    """The error message on a vector in place of the mask of a multicast."""
+    mods = instr.sig.mods
+    is_vector = "multicast" in mods and instr.ops[-2 if "cache_hint" in mods else -1].kind == O_VEC
+    return [f"Arguments mismatch for instruction '{name}'"] if is_vector else []
 
 
 def _barrier_errors(name: str, ops: list[Operand], at: int) -> list[str]:
@@ -97,7 +104,7 @@ def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> lis
     if len(ops) <= place:
         return [f"Arguments mismatch for instruction '{name}'"]
     op = ops[place]
-    if op.kind == O_ADDR:
+    if op.kind == O_ADDR or op.kind == O_SYM:
         return [f"Arguments mismatch for instruction '{name}'"]
     if op.kind not in (O_VEC, O_REG, O_IMM):
         return []

@@ -279,6 +279,9 @@ def enter(state: State, var: Var) -> None:
             if old.linkage == "extern":
                 _complete(old, var)
             return
+        if isinstance(old, Var) and state.function is None and len(state.scopes) == 1:
+            for message in redefinition(old, var):
+                state.error(message, var.line)
         kind = "function" if isinstance(old, Function) else "variable"
         state.error(f"Duplicate definition of {kind} '{name}'", var.line)
         return

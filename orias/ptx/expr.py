@@ -287,6 +287,11 @@ def word_value(state: State) -> int:
 
 def integer(state: State) -> int:
     """Reads a constant expression that must be an integer."""
+    lex = state.lex
+    if lex.kind == T_FLOAT and lex.text[:2] in ("0f", "0F"):
+        lex.next()  # it stands alone
+        state.error(_NO_INTEGER, lex.line)
+        return 0
     value = constant(state)
     if value.type != "int":
         state.error(_NO_INTEGER, state.lex.line)

@@ -21,7 +21,7 @@ from orias.ptx.ast import (
     Sig,
 )  # fmt: skip
 from orias.ptx.form_table import Slot
-from orias.ptx.operands import LABEL_SUM
+from orias.ptx.operands import LABEL_SUM, NO_PART, PART_OF_VARIABLE
 from orias.ptx.special_names import SPECIAL
 
 OUT_OF_BOUNDS: Final = "Potential out of bound access while accessing"
@@ -116,7 +116,11 @@ def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> 
     if op.kind in (O_SYM, O_FUNC) and use.index in (0, 3) and use.name in _VIDEO_COMPARISONS:
         return False
     fits = _OPERANDS.get(op.kind)
-    return fits is not None and fits(slot, op, type_, result, use)
+    if fits is None or not fits(slot, op, type_, result, use):
+        return False
+    if op.neg and op.kind in (O_FUNC, O_SREG) and use.index and use.name != "vmad" and type_ != "pred":
+        use.note(f"Operand negation not allowed for instruction '{use.name}'")
+    return True
 
 
 def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
@@ -163,7 +167,7 @@ def _sum(slot: Slot, register: str, type_: str, result: bool, use: Use) -> bool:
 def _immediate(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     if not _immediate_fits(op, type_):
         return False
-    if result or use.name == "stackrestore":
+    if (result or use.name == "stackrestore") and op.comp != NO_PART:
         use.needs_result()
     return True
 
@@ -182,11 +186,15 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
     if slot.fixed and type_ == "b64":  # cache policies and handles
         return False
     if op.key == "s+" or (op.key == "s[" and not result and use.name in _ADDRESSED):
-        if result:
+        if result or use.name == "stackrestore":
             use.needs_result()
         return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
-    fits = _place_fits(slot, op, type_) if op.key == "s[" else _variable_fits(slot, op, type_, result, use)
-    if fits and (result or use.name not in _ADDRESSED):
+    fits = (
+        _place_fits(slot, op, type_)
+        if op.key in ("s[", PART_OF_VARIABLE)
+        else _variable_fits(slot, op, type_, result, use)
+    )
+    if fits and (result or use.name not in _ADDRESSED or op.key == PART_OF_VARIABLE):
         use.must_be_register()
     return fits
 
@@ -205,8 +213,18 @@ def _variable_fits(slot: Slot, op: Operand, type_: str, result: bool, use: Use) 
         return True
     if slot.fixed and type_[0] != "b" and not register_fits(var.type, type_, False):
         return False
-    if type_ != "pred" and not slot.fixed and not _class_fits(var.type, type_):
+    if (
+        type_ != "pred"
+        and not slot.fixed
+        and not (var.dims and not type_.startswith("bf16"))
+        and not _class_fits(var.type, type_)
+    ):
         return False
+    if var.vec > 1:
+        if type_ == "pred":
+            return False
+        if use.name not in _ADDRESSED:
+            use.not_one(slot)
     return var.type not in INDIRECT or use.name == "cvta"
 
 
@@ -254,6 +272,16 @@ def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> boo
 
 
 def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if (
+        op.var is None
+        and not op.name
+        and op.func is None
+        and not op.elems
+        and not slot.fixed
+        and register_fits("b64", type_, slot.relaxed)
+    ):
+        use.must_be_register()  # a number
+        return True
     if op.var is None or op.elems or (slot.fixed and (result or type_[0] != "b")):
         return False
     # the address of a variable counts as a word
@@ -264,7 +292,6 @@ def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> boo
 
 
 def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    total = 0
     if slot.fixed:
         # The level of txq.level.  ptxas takes a vector of two registers too, whose meaning is open.
         said = len(use.soft)
@@ -275,26 +302,43 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
     if use.name == "clusterlaunchcontrol.query_cancel" and use.types[0] != "pred":
         return not result and _answer(slot, op, type_, use)
     access = slot.vector and use.name in _ACCESSES
-    for elem in op.elems:
-        if elem.kind == O_REG and elem.var is not None:
-            total += TYPE_BITS.get(elem.var.type, 0)
-            if access and not register_fits(elem.var.type, type_, True):
-                return False
-            if not access and type_[0] in "usf" and not _element_fits(elem.var.type, type_):
-                return False
-        elif elem.kind == O_SINK:
-            total += TYPE_BITS.get(type_, 0)
+    total = _elements_fit(op, type_, access)
+    if total < 0:
+        return False
     if access:
-        if len(op.elems) != 1:
+        count = len(op.elems)
+        if count not in (1, 2, 4, 8):
+            use.note(f"Illegal vector size: {count}")
+        if count != 1:
             use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         return True
     if type_.startswith("bf16"):
         return _bf16_vector(op, type_, result, use)
-    if type_ == "tf32" or (type_[0] == "b" and total != TYPE_BITS.get(type_, 0)):
+    integers = all(e.kind == O_IMM and e.imm_type == "int" for e in op.elems)
+    if type_ == "tf32" or (type_[0] == "b" and total != TYPE_BITS.get(type_, 0) and not integers):
         return False
+    if (result or use.name == "stackrestore") and any(e.kind == O_IMM for e in op.elems):
+        use.needs_result()
     if not slot.vector:  # rules say so of the others (forms_memory)
         use.note(f"Vector operand is not allowed for instruction '{use.name}'")
     return True
+
+
+def _elements_fit(op: Operand, type_: str, access: bool) -> int:
+    """The bits of the registers of a vector in place of a value, -1 if one of its elements does not fit; ``access``: of a load or store."""
+    total = 0
+    for elem in op.elems:
+        if elem.kind == O_REG and elem.var is not None:
+            total += TYPE_BITS.get(elem.var.type, 0)
+            if access and not register_fits(elem.var.type, type_, True):
+                return -1
+            if not access and type_[0] in "usf" and not _element_fits(elem.var.type, type_):
+                return -1
+        elif elem.kind == O_SINK:
+            total += TYPE_BITS.get(type_, 0)
+        elif elem.kind == O_IMM and not access and type_[0] != "b" and not _immediate_fits(elem, type_):
+            return -1
+    return total
 
 
 _ACCESSES: Final = ("ld", "ldu", "st", "st.async")

@@ -6,10 +6,10 @@ from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_REG, O_SYM, O_VEC, Instr, O
 from orias.ptx.fits import OUT_OF_BOUNDS
 from orias.ptx.instructions import Checked, Checker
 from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
-from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
+from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, known_word, number_end, parse_opcode, split_name
 from orias.ptx.operand_checks import illegal_vector_sizes, present_slots
-from orias.ptx.operands import LABEL_SUM
-from orias.ptx.parser_state import MOST_SYMBOLS, State
+from orias.ptx.operands import LABEL_SUM, OF_VARIABLE
+from orias.ptx.parser_state import MOST_SYMBOLS, State, glued_name
 from orias.ptx.word_order import RULES_LAST
 
 PLAIN: Final = 0
@@ -58,7 +58,13 @@ class Forms:
 
     def new(self, opcode: str) -> Form | None:
         """The form of an opcode text seen for the first time; None if it is illegal (see ``bad``) or has too many words, or a directive among them."""
-        if opcode in self.bad or opcode.count(".") > MOST_SYMBOLS or DIRECTIVE_WORD.search(opcode):
+        if (
+            opcode in self.bad
+            or opcode.count(".") > MOST_SYMBOLS
+            or DIRECTIVE_WORD.search(opcode)
+            or number_end(opcode)
+            or glued_name(opcode)
+        ):
             return None
         try:
             sig = parse_opcode(opcode)
@@ -68,6 +74,13 @@ class Forms:
             return None
         self.known[opcode] = form
         return form
+
+    def report_unknown(self, opcode: str, line: int, column: int) -> None:
+        """Reports the unknown words of an opcode that the text after it makes a syntax error."""
+        parts = opcode.replace(" ", "").split(".")
+        for word in parts[max(1, split_name(parts)) :]:
+            if not known_word(word):
+                self.state.error(f"Unknown modifier '.{word}'", line, column)
 
     def retarget(self) -> None:
         """Checks all that follows for the module's target as it is now."""
@@ -90,7 +103,8 @@ class Forms:
     def _late(self, checked: Checked, instr: Instr, wrong: bool) -> list[str]:
         """The messages of the rules on operands; ptxas expands no macro of a ``wrong`` instruction."""
         late = self.checker.values(checked, instr)
-        return [m for m in late if not m.endswith(_OF_MACROS)] if wrong or checked.errors or checked.late else late
+        wrong = wrong or bool(checked.early or checked.errors or checked.late)
+        return [m for m in late if not m.endswith(_OF_MACROS)] if wrong else late
 
     def begin(self, checked: Checked, line: int, column: int) -> None:
         """Reports what precedes the messages on operands."""
@@ -108,12 +122,7 @@ class Forms:
         if not begun:
             self.begin(checked, line, instr.column)
         if checked.row is None:
-            sizes = illegal_vector_sizes(checked.name, instr.ops) if checked.name else []
-            for message in [*sizes, *checked.errors, *checked.late]:
-                state.error(message, line, instr.column)
-            for severity, note in checked.notes:
-                if severity != "info":
-                    state.note(severity, note, line)
+            self._refuse(checked, instr)
             return
         messages = self._operands(checked, instr)
         mismatch = f"Arguments mismatch for instruction '{checked.name}'"
@@ -128,12 +137,23 @@ class Forms:
         # Only errors of the opcode come between messages on operands.
         late = (checked.errors or checked.late) and not wrong and checked.name not in ("prefetch", "prefetchu")
         after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)] if late else []
+        _note_unified(checked.name, instr, after if late else messages)
         self._report([m for m in messages if m not in after], instr)
-        after.extend(_unified(checked.name, instr))
         if not wrong:
             said = self._verify_rules(checked, instr, rules, after)
+            if not (messages or said or checked.early):
+                _refuse_variables(state, instr)
             if not (messages or said or checked.early or checked.values):
                 form.seen.add(tuple([op.key for op in instr.ops]))
+
+    def _refuse(self, checked: Checked, instr: Instr) -> None:
+        """Reports an instruction whose opcode has no row."""
+        sizes = illegal_vector_sizes(checked.name, instr.ops) if checked.name else []
+        for message in [*sizes, *checked.errors, *checked.late]:
+            self.state.error(message, instr.line, instr.column)
+        for severity, note in checked.notes:
+            if severity != "info":
+                self.state.note(severity, note, instr.line)
 
     def _operands(self, checked: Checked, instr: Instr) -> list[str]:
         """The messages on operands, also on the sizes of vectors and on names that nothing declares."""
@@ -182,16 +202,33 @@ def _odd_function_address(instr: Instr) -> str:
     return "Unexpected instruction types specified for 'mov instruction with function address operand'"
 
 
-def _unified(name: str, instr: Instr) -> list[str]:
-    """Drops the attribute .unified of addresses, a hint without effect on the code; the message where it is illegal."""
-    found: list[str] = []
+def _refuse_variables(state: State, instr: Instr) -> None:
+    """Refuses variables as elements of vectors where ptxas makes code of them that reads registers nobody wrote."""
     for op in instr.ops:
+        for elem in op.elems:
+            if elem.var is not None and OF_VARIABLE in elem.var.attributes:
+                state.error(f"Illegal expression '{elem.var.name}'", instr.line)
+                return
+
+
+def _note_unified(name: str, instr: Instr, found: list[str]) -> None:
+    """Drops the attribute .unified of addresses, a hint without effect on the code; adds the message where it is illegal to `found`.
+
+    In place of a value it is told of variables alone, before the message that they are no registers.
+    """
+    for k, op in enumerate(instr.ops):
         if op.kind == O_ADDR and op.comp == "unified":
             op.comp = ""
-            query = name in ("txq", "suq") and op.var is not None and op.var.space == "reg"
-            if not query and (name not in _UNIFIED or instr.sig.mods.get("space", "global") != "global"):
-                found.append(f"Illegal use of attribute '.unified' for instruction '{name}'")
-    return found
+            is_register = op.var is not None and op.var.space == "reg"
+            value = f"Argument {k} of instruction '{name}': must be register"
+            if f"Arguments mismatch for instruction '{name}'" in found:
+                continue
+            if is_register and (name in ("txq", "suq") or value in found):
+                continue
+            if name not in _UNIFIED or instr.sig.mods.get("space", "global") != "global":
+                later = (value, "Non-generic address is not supported as operand for prefetchu instruction")
+                place = next((i for i, m in enumerate(found) if m in later), len(found))
+                found.insert(place, f"Illegal use of attribute '.unified' for instruction '{name}'")
 
 
 def _value_to_address(instr: Instr, checked: Checked) -> None:

@@ -20,9 +20,9 @@ _TENSOR: Final = "1d/2d/3d/4d/5d"
 _RED: Final = "!add/min/max/inc/dec/and/or/xor"
 
 FORMS: Final[dict[str, str]] = {
-    "st.async": f"b128 ; M,SA,M? ; weak {_SCOPE} shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SA,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
+    "st.async": f"b128 ; M,SA,M? ; weak {_SCOPE} shared::cta/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SA,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cta/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
-    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED[1:]} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
+    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED[1:]} relaxed/release mmio {_SCOPE} global/shared::cta/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "bar": "- ; u32,u32? ; sync any/all",
     "bar.arrive": "- ; u32,u32 ; ; 2.0/20",
     "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc ; 2.0/20",
@@ -139,7 +139,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
 """,
-    "mbarrier.arrive* mbarrier.expect_tx mbarrier.complete_tx": "space=shared::cluster -> @F90 : .shared::cluster",
+    "mbarrier.arrive* mbarrier.expect_tx mbarrier.complete_tx": "space=shared::cluster -> @Fv8.0 F90 : .shared::cluster",
     "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
@@ -318,7 +318,7 @@ a1=reg32 -> Arguments mismatch for instruction 'mov'
 .shared::cta a0=symbol -> Argument 1 of instruction 'add': must be register
 """,
     "cp.async.bulk.prefetch cp.async.bulk.prefetch.tensor": """
-!dst -> State space modifier required for instruction '{n}' && State space incorrect for instruction '{n}'
+!dst !.const !.local !.param !.param::entry !.param::func !.shared !.shared::cta !.shared::cluster !.tex -> State space modifier required for instruction '{n}' && State space incorrect for instruction '{n}'
 !dst cache_hint -> Modifier '.L2::cache_hint' cannot be applied to '' space for instruction '{n}'
 """,
     "cp.async.bulk cp.reduce.async.bulk": """

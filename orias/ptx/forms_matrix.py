@@ -56,7 +56,7 @@ FORMS: Final[dict[str, str]] = {
 _WMMA: Final = "wmma.mma wmma.load.a wmma.load.b wmma.load.c wmma.store.d"
 
 GATES: Final[dict[str, str]] = {
-    "wgmma.*": "sm=91.. -> Instruction '{n}' cannot be compiled for architecture '{target}'",
+    "wgmma.*": "n!=wgmma.mma_async sm=91.. -> Instruction '{n}' cannot be compiled for architecture '{target}'",
     "ldmatrix": "t0=b16 -> @Fv6.5 M75 : .m8n8",
     "mma": """
 !t3 =>
@@ -81,8 +81,10 @@ shape=m16n8k4/m16n8k16/m16n8k32/m16n8k64/m16n8k128/m16n8k256 -> @Fv7.0 F80 : .{s
 """,
     "wgmma.mma_async": """
 !class =>
-sp => @Fv8.2 : Sparse WGMMA with {class}, N90a : Sparse {n} with {class}
-=> @Fv8.0 : WGMMA with {class}, N90a : {n} with {class}
+sp -> @Fv8.2 : Sparse WGMMA with {class}, N90a : Sparse {n} with {class}
+!sp -> @Fv8.0 : WGMMA with {class}, N90a : {n} with {class}
+sp sm=91.. -> Instruction 'Sparse {n} with {class}' cannot be compiled for architecture '{target}'
+!sp sm=91.. -> Instruction '{n} with {class}' cannot be compiled for architecture '{target}'
 """,
     _WMMA: """
 -> @I70 Fv6.0

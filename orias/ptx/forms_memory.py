@@ -23,7 +23,7 @@ _ATOMMODS: Final = (
 )
 _REDMODS: Final = f"add/min/max/and/or/xor/inc/dec relaxed/release {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint"
 _LDMODS: Final = f"{_ORDER_LD} {_SCOPE} {_LDSPACES} ca/cg/cs/lu/cv nc v2/v4/v8 L2::64B/L2::128B/L2::256B {_EVICT}"
-_STMODS: Final = f"{_ORDER_ST} {_SCOPE} {_LDSPACES} wb/cg/cs/wt v2/v4/v8 {_EVICT}"
+_STMODS: Final = f"{_ORDER_ST} {_SCOPE} global/{_SHARED}/local/const/param/param::func wb/cg/cs/wt v2/v4/v8 {_EVICT}"
 _MULTI: Final = "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 e4m3 e5m2 e4m3x4 e5m2x4"
 _QUERY: Final = "!width/height/depth/channel_data_type/channel_order/normalized_coords/array_size"
 _SURF: Final = "!1d/2d/3d/a1d/a2d v2/v4"
@@ -142,7 +142,7 @@ tensormap space=global/local -> Modifier '.tensormap' cannot be applied to '.{sp
 """,
     "prefetchu": "!.L1 -> Cache level modifier required for instruction '{n}'",
     "ld st": """
-n=st space=const/param::entry -> State space incorrect for instruction 'st'
+n=st space=const -> State space incorrect for instruction 'st'
 order=STRONG space=const/local/PARAM | order=volatile space=const/PARAM | order=volatile space=local isa=0..90 -> Modifier '.{order}' cannot be applied to '.{space}' space
 order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 !order scope -> Modifier '.{scope}' requires memory order with '{n}' instruction
@@ -236,6 +236,7 @@ a3=vector op=cas -> Vector operand is not allowed for instruction '{n}'
 """Rules between modifiers and operands."""
 
 LAST: Final[dict[str, str]] = {
+    "applypriority": "space!=-/global -> State space incorrect for feature 'cache eviction priority'",
     "multimem.ld_reduce multimem.red multimem.st": """
 n!=multimem.st !op -> Reduction operation is required for instruction '{n}'
 order!=-/weak !scope -> Modifier '.{order}' requires scope with '{n}' instruction

@@ -106,6 +106,7 @@ DIRECTIVES: Final[dict[str, str]] = {
     "branchtargets": "Fv6.0 F30 : .branchtargets directive",
     "generic": "Fv3.1 : generic() operator",
     "mask": "Fv7.1 : mask operator in initializer",
+    "number": "Fv7.2 : Integer immediate in mask operator",
     "address": "Fv2.1 : addresses as initial values",
     "managed": "Fv4.0 : .attribute, F30 : .managed",
     "unified": "Fv8.0 F90 : .unified",

@@ -190,7 +190,7 @@ def _directive(state: State, function: Function) -> bool:
     while len(values) < limit and state.take(","):
         values.append(word_value(state))
     if word[1:] in DIRECTIVES:
-        state.gate(word[1:], line)
+        state.gate(word[1:], end if limit == 1 else lex.line)  # a list of numbers ends with what follows it
     if limit == 3:
         values += [1] * (3 - len(values))
     if word == ".maxnctapersm":
@@ -205,6 +205,6 @@ def _directive(state: State, function: Function) -> bool:
         state.error(f"{word} {values[0]} is invalid for {state.place.target}", line)
     function.directives[word[1:]] = tuple(values)
     if word in _CLUSTERS and all(w[1:] in function.directives for w in _CLUSTERS):
-        at = end if limit == 1 else lex.line  # a list of numbers ends with what follows it
+        at = end if limit == 1 else lex.line
         state.error(f"Conflicting directives: {_CLUSTERS[0]} and {_CLUSTERS[1]} cannot both be specified", at)
     return True

@@ -261,7 +261,7 @@ def _leaf(state: State) -> _Leaf:
     if starts_constant(state):
         whole = integer(state) & MASK64
         state.punct(")")
-        _check_mask(state, value.value, line)
+        _check_mask(state, value.value, line, True)
         low = (value.value & -value.value).bit_length() - 1
         return _Leaf(lex.line, Const((whole & value.value & MASK64) >> max(low, 0), "int"))
     leaf = _symbol(state, value.value)
@@ -270,9 +270,11 @@ def _leaf(state: State) -> _Leaf:
     return leaf
 
 
-def _check_mask(state: State, mask: int, line: int) -> None:
+def _check_mask(state: State, mask: int, line: int, number: bool = False) -> None:
     """Reports a byte mask that the version does not have, or that selects no byte."""
     state.gate("mask", line)
+    if number:
+        state.gate("number", line)
     if mask not in _MASKS:
         state.error(f"Invalid mask value '{mask:#x}' used in initializer", line)
 

@@ -50,10 +50,14 @@ from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.wgmma_checks import wgmma_facts
 from orias.ptx.wmma_checks import wmma_facts
 from orias.ptx.word_order import (
+    ABSENT_FIRST,
+    BEFORE_GATES,
+    GATED_LATE,
     QUERIES,
     ROUNDING_LAST,
     RULES_LAST,
     TWO_SPACES,
+    VALUES_FIRST,
     Ranked,
     in_order,
     late_order,
@@ -122,7 +126,7 @@ def _absent(
             _absent_approximation(name, types[0], words, slots, found)
             continue
         both = "approx" in words and "approx" in group and any(w in words for w in group if w != "approx")
-        other = slot in ("rnd", "cmp") and slot in slots and "approx" not in group
+        other = slot in ("rnd", "cmp", "space") and slot in slots and "approx" not in group
         if both or not (any(word in words for word in group) or other or (slot == "bool" and "op" in slots)):
             messages = missing(name, group, types)
             if group[0] == "and":
@@ -169,6 +173,30 @@ def _foreign_feature(name: str, words: list[str]) -> str:
                     return word
                 break
     return ""
+
+
+def _split_priorities(refused: list[Ranked]) -> list[Ranked]:
+    """Words that are refused, the second message on an eviction priority apart: it follows the one on a state space."""
+    found: list[Ranked] = []
+    for one in refused:
+        said = one[2]
+        if len(said) == 2 and "eviction_priority" in said[0]:
+            found.extend([(one[0], one[1], said[:1]), (one[0], position("priority", ""), said[1:])])
+        else:
+            found.append(one)
+    return found
+
+
+def _told_early(name: str, wrong: dict[str, Ranked], absent: list[str]) -> tuple[list[Ranked], list[Ranked]]:
+    """The words that are refused by rank, and those, with messages on absent words, that are refused first."""
+    if name in VALUES_FIRST:
+        return list(wrong.values()), []
+    early = _split_priorities([x for x in wrong.values() if x[0] < 0])
+    starts = ABSENT_FIRST.get(name, ("no message",))
+    early.extend([(BEFORE_GATES + 1, -1, [m]) for m in absent if m.startswith(starts)])
+    operation = position("priority", "")
+    early.extend([(BEFORE_GATES + 1, operation, [m]) for m in absent if m.startswith("Illegal reduction operation")])
+    return [x for x in wrong.values() if x[0] >= 0], early
 
 
 def _too_many_spaces(name: str, spaces: int) -> list[str]:
@@ -279,20 +307,29 @@ class Checker:
         if "::" in sig.name:
             facts["named"] = sig.name
         ranked: list[Ranked] = []
-        self._spaces(result, row, words, ranked)
+        refused: list[Ranked] = []
+        self._spaces(result, row, words, refused)
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
         else:
-            self._modifiers(result, sig, row, words, facts, ranked)
-        self._gates(result, sig, row, words, facts, ranked)
+            refused += self._modifiers(result, sig, row, words, facts, ranked)
+        gates = self._gates(result, sig, row, words, facts, ranked)
         for _, _, found in sorted(ranked, key=in_order):
             result.late.extend(found)
         first = apply(FIRST.of(name), facts, words, self.place)
         if any(e.startswith("Unexpected instruction types") for e in first):
             errors.clear()
             result.late.clear()
-        errors[:0] = first
+            refused.clear()
+            gates.clear()
+        refused.sort(key=in_order)
+        before = [m for x in refused if x[0] == BEFORE_GATES for m in x[2]]
+        after = [m for x in refused if x[0] != BEFORE_GATES for m in x[2]]
+        if name in GATED_LATE:
+            errors[:] = [*before, *after, *first, *errors, *gates]
+        else:
+            errors[:0] = [*first, *before, *gates, *after]
         if any(e.startswith("Unexpected instruction types") for e in errors):
             result.row = None
         result.facts = facts
@@ -344,7 +381,7 @@ class Checker:
         else:
             result.errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
 
-    def _spaces(self, result: Checked, row: Row, words: list[str], ranked: list[Ranked]) -> None:
+    def _spaces(self, result: Checked, row: Row, words: list[str], refused: list[Ranked]) -> None:
         """Adds the messages on too many state spaces."""
         name = result.name
         spaces = sum(w in SPACES for w in words)
@@ -356,16 +393,20 @@ class Checker:
                 result.early.extend(_too_many_spaces(name, spaces))
         elif not row.open and spaces > 1 and not row.words.isdisjoint(SPACES):
             result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
-            ranked.append((0, position("space", "space"), _too_many_spaces(name, spaces)))
+            refused.append((BEFORE_GATES + 1, position("space", "space"), _too_many_spaces(name, spaces)))
 
     def _modifiers(
         self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str], ranked: list[Ranked]
-    ) -> None:
-        """Checks the modifier words against those of the row, and the rules between them; adds to ``ranked`` what is told by rank."""
+    ) -> list[Ranked]:
+        """Checks the modifier words against those of the row, and the rules between them; adds to ``ranked`` what is told by rank.
+
+        The words that are refused first are the result.
+        """
         name = result.name
         errors = result.errors
         allowed = row.words
         slots: dict[str, str] = {}
+        refused: list[Ranked] = []
         wrong: dict[str, Ranked] = {}
         """Slot -> the last word in it, if it is illegal."""
         for word in words:
@@ -383,11 +424,13 @@ class Checker:
                     found = refused_priorities(found, earlier[2] if earlier else [])
                     slot = "evict"
                 wrong[_ONE_SLOT.get(word, slot)] = (rank(word, slot), position(word, slot), found)
+        if sum(w in SPACES for w in words) > 1 and name not in TWO_SPACES and not allowed.isdisjoint(SPACES):
+            wrong.pop("space", None)  # their number is refused
         absent = _absent(name, row, result.types, words, slots)
-        errors.extend([m for m in absent[0] if m.startswith("Illegal reduction operation")])
-        errors.extend([m for x in sorted(wrong.values(), key=in_order) if x[0] < 0 for m in x[2]])
-        errors.extend([m for m in absent[0] if not m.startswith("Illegal reduction operation")])
-        ranked.extend([x for x in wrong.values() if x[0] >= 0])
+        kept, early = _told_early(name, wrong, absent[0])
+        ranked.extend(kept)
+        refused.extend(early)
+        errors.extend([m for m in absent[0] if not any(m in x[2] for x in early)])
         ranked.append((1, -1, absent[1]))
         rules = MODIFIERS.of(name)
         found = []
@@ -403,11 +446,15 @@ class Checker:
             errors.extend(found)
         else:
             errors.extend([*absent[2], *found])
+        return refused
 
     def _gates(
         self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str], ranked: list[Ranked]
-    ) -> None:
-        """Version and target gates that need no operands, in ptxas's order: words, the instruction, combinations, words."""
+    ) -> list[str]:
+        """Version and target gates that need no operands, in ptxas's order: words, the instruction, combinations, words.
+
+        Those of the instruction and of combinations are the result, the others are added to ``ranked``.
+        """
         place = self.place
         name = result.name
         found: list[str] = []
@@ -419,8 +466,6 @@ class Checker:
         gates = GATES.of(name)
         if gates:
             found.extend(apply(gates, facts, words, place))
-        if found:
-            result.errors[:0] = found
         ranked.extend(self._late_gates(name, sig, row, words, facts))
         ranked.append((*place_of_last_rules(name), apply(LAST.of(name), facts, words, place)))
         if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
@@ -432,6 +477,7 @@ class Checker:
             else:
                 result.notes.extend([("warning", m) for m in without_sync(sig.name, place)])
         result.notes.extend(advisories(name, sig, words, place))
+        return found
 
     def _late_gates(self, name: str, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> list[Ranked]:
         """The gates of words that follow those of the instruction."""
@@ -441,6 +487,8 @@ class Checker:
                 continue  # reported with the refusal
             if word in ("shared::cta", "shared::cluster") and name in TWO_SPACES and name != "fence.proxy":
                 continue
+            if word in SPACES and not row.open and word not in row.words:
+                continue  # reported with the refusal
             if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
                 gate = SPARSE.get(word) if "sp" in sig.mods else None
                 unmet = messages(gate or LATE[word], self.place, facts)

@@ -7,7 +7,7 @@ from typing import Final
 
 from orias.ptx.ast import TYPE_WORDS, Sig
 from orias.ptx.form_table import Row, rows
-from orias.ptx.gates import PRODUCT_WORDS, Place, messages
+from orias.ptx.gates import LATE, PRODUCT_WORDS, Place, messages
 from orias.ptx.names import SLOT_OF
 from orias.ptx.rules import Rule, apply, parse_rows
 from orias.ptx.targets import listed
@@ -40,12 +40,12 @@ word=cc elsewhere t0=u16/s16 => Modifier '.cc' applies only to {n} integer types
 word=cc t0=INTEGER => {plain}
 word=cc => {plain} && Modifier '.cc' applies only to {n} integer types
 word=sat t0 elsewhere => Modifier '.sat' does not apply to '.{t0}' type
-word=SPACE space => State space incorrect for instruction '{n}'
 word=SPACE => No state space qualifier expected for instruction '{n}'
 slot=cmp cmp => Mismatch between instruction type and comparison qualifier
 slot=cmp -> Comparison qualifier is not allowed for instruction '{n}'
 word=lo/hi/ls/hs last=u8/u16/u32/u64 | slot=cmp word!=lo/hi/ls/hs last=f16/f16x2/f32/f64/bf16/bf16x2 =>
 word=equ/geu/gtu/hi/hs/leu/lo/ls/ltu/nan/neu/num => Mismatch between instruction type and comparison qualifier
+slot=cmp last=- | slot=cmp last=pred | word=lt/le/gt/ge last=b8/b16/b32/b64/b128 => Mismatch between instruction type and comparison qualifier
 slot=cmp =>
 slot=rnd n=ex2/tanh t0=f16/f16x2 => Illegal modifier 'rounding' for instruction '{n}'
 slot=rnd word!=rs => Illegal rounding modifier for instruction '{n}'
@@ -78,7 +78,7 @@ word=rs -> @n100a/103a : .rs
 word=rs =>
 word=cp_mask => @F100 Fv8.6 : .{word} && {plain}
 word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 -> @Fv8.6 : .{word}
-word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
+word=alloc/cp/dealloc/ld/mma/shift/st/pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
 -> {plain}
 """
 """Messages on a word that the form row does not have; the first row with ``=>`` that holds is the last one tried."""
@@ -88,6 +88,7 @@ word=finite => Test required for instruction '{n}'
 n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 word=and => Illegal reduction operation for instruction '{n}.{t0}' && Reduction operation is required for instruction '{n}'
 n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
+n=cp.async word=ca => '.ca or .cg' modifier required for instruction 'cp.async'
 n=match word=any => '.any' or '.all' modifier required for instruction 'match'
 n=clusterlaunchcontrol.try_cancel.async word=mbarrier::complete_tx::bytes => .mbarrier::complete_tx::bytes modifier required for instruction '{n}'
 n=cp.async.bulk.prefetch word=L2 => .level modifier required for instruction '{n}'
@@ -135,6 +136,39 @@ def _rows(text: str) -> list[Rule]:
     return found
 
 
+_CLUSTERS: Final = (
+    "ldmatrix",
+    "stmatrix",
+    "tensormap.replace",
+    "wmma.load.a",
+    "wmma.load.b",
+    "wmma.load.c",
+    "wmma.store.d",
+)
+"""Instructions of whose state spaces ``::cluster`` is no illegal part, although they have none with it."""
+_ANYWHERE: Final = ("mapa", "getctarank")
+_TWICE: Final = ("mbarrier.", "cp.async.mbarrier.")
+"""Starts of instructions that refuse a part of ``.param`` twice."""
+
+
+def _refused_space(word: str, name: str, row: Row, place: Place) -> list[str]:
+    """The messages on a state space that an instruction with others does not take: on its part after ``::``, and on itself."""
+    incorrect = f"State space incorrect for instruction '{name}'"
+    base, _, part = word.partition("::")
+    if not part:
+        return [incorrect]
+    gate = messages(LATE[word], place, {}) if word in LATE else []
+    if any(other.endswith(f"::{part}") for other in row.words) or (part == "cluster" and name in _CLUSTERS):
+        return [*gate, incorrect]
+    if name in _ANYWHERE and base == "shared":
+        return [f"{incorrect}, expected '::cluster'"]
+    times = 2 if name.startswith(_TWICE) and base == "param" else 1
+    found = [*[f"Illegal modifier '::{part}' for instruction '{name}'"] * times, *gate]
+    if not any(other.partition("::")[0] == base for other in row.words):
+        found.append(incorrect)
+    return found
+
+
 def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], place: Place) -> list[str]:
     """Messages for a word that the row of an instruction does not have; ``place`` has the module's declarations."""
     facts = {
@@ -149,10 +183,12 @@ def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], p
         facts[key] = type_
     if types:
         facts["last"] = types[-1]
-    for other in row.words:
+    for other in sorted(row.words):
         facts["space" if other in SPACES else SLOT_OF.get(other, "")] = other
     if word in ("sat", "cc") and any(word in r.words for r in rows(name).values()):
         facts["elsewhere"] = "yes"
+    if word in SPACES and "space" in facts:
+        return _refused_space(word, name, row, place)
     found = messages(PRODUCT_WORDS[word], place, facts) if word in PRODUCT_WORDS else []
     return found + apply(_rows(_ILLEGAL), facts, [], place)
 

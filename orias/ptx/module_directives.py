@@ -95,11 +95,11 @@ def alias_directive(state: State) -> None:
 def inner_function(state: State, linkage: str) -> None:
     """Reads the declaration of a function inside a body: it counts for the module, and has no body of its own."""
     line = state.lex.line
-    header, _ = read_header(state)
+    header, _, at = read_header(state)
     name = header.name
     if any(name in scope.names for scope in state.scopes[1:]):
         state.fatal(f"Inconsistent redefinition of symbol '{name}'", state.lex.line)
-    finish_declaration(state, header, declared(state, header, linkage))
+    finish_declaration(state, header, declared(state, header, linkage, at))
     header_pragmas(state, header, line)
     end = state.lex.line
     state.punct(";")
@@ -128,8 +128,11 @@ def repeated_names(state: State, function: Function) -> None:
         seen.add(var.name)
 
 
-def read_header(state: State) -> tuple[Function, bool]:
-    """Reads a function's header; whether it has no directives."""
+def read_header(state: State) -> tuple[Function, bool, int]:
+    """Reads a function's header; whether it has no directives, and the line of messages on the whole.
+
+    It is that of the token after the header, of a kernel with a list of parameters that of its end.
+    """
     lex = state.lex
     line = lex.line
     entry = lex.text == ".entry"
@@ -143,8 +146,11 @@ def read_header(state: State) -> tuple[Function, bool]:
         unsized_results(state, rets)
     header = Function(state.ident(), entry, line)
     header.rets = rets
+    closed = 0
     if lex.kind == T_PUNCT and lex.text == "(":
         header.params = parameters(state, entry)
+        if entry:
+            closed = lex.line - lex.source.count("\n", lex.source.rfind(")", 0, lex.start), lex.start)
     for attribute in attributes:
         header.directives[f"attribute:{attribute}"] = ()
     if entry and (lex.kind != T_PUNCT or lex.text != ";"):
@@ -152,7 +158,7 @@ def read_header(state: State) -> tuple[Function, bool]:
         repeated_names(state, header)
     plain = lex.kind == T_PUNCT
     header_directives(state, header)
-    return header, plain
+    return header, plain, closed or lex.line
 
 
 def header_pragmas(state: State, header: Function, line: int) -> None:
@@ -180,13 +186,9 @@ def check_parameters(state: State, header: Function) -> None:
             state.fatal("No variable storage specified", var.line)
 
 
-def declared(state: State, header: Function, linkage: str) -> Function:
-    """The function object of a declaration or definition: the existing one of an earlier declaration, or a new one.
-
-    Messages have the line of the token after the header, where ptxas has read it whole.
-    """
+def declared(state: State, header: Function, linkage: str, line: int) -> Function:
+    """The function object of a declaration or definition: the existing one of an earlier declaration, or a new one; ``line``: of messages."""
     name = header.name
-    line = state.lex.line
     names = state.scopes[0].names
     old = names.get(name)
     if isinstance(old, Function):
@@ -218,7 +220,8 @@ def declared(state: State, header: Function, linkage: str) -> Function:
     function.linkage = linkage
     if old is not None:
         state.error(f"Inconsistent redefinition of variable '{name}'", line)
-        state.error(f"Duplicate definition of function '{name}'", line)
+        if not header.entry:
+            state.error(f"Duplicate definition of function '{name}'", line)
         state.fatal(f"Inconsistent redefinition of symbol '{name}'", line)
     names[name] = function
     keep_apart(state, name)

@@ -11,7 +11,7 @@ FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 UNPACKING: Final = ("ldmatrix", "tcgen05.cp")
 
 DIRECTIVE_WORD: Final = regex(
-    r"(?a)\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
+    r"(?a)\.(?:byte|abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
     r"|calltargets|common|entry|explicitcluster|extern|file|func|loc|local_maxnreg|managed|maxclusterrank|maxnctapersm|maxnreg|maxntid"
     r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|unified|visible)(?![\w$:])"
 )
@@ -51,9 +51,41 @@ def is_shape(word: str) -> bool:
     return m.isdigit() and n.isdigit() and (k.isdigit() or not mark)
 
 
+_NUMBERED: Final = regex(r"(?a)\.([0-9][A-Za-z0-9_$]*(?:::[A-Za-z0-9_]+)*)")
+_NUMBER: Final = regex(r"(?a)\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
+
+
+def number_end(opcode: str) -> int:
+    """Where the number ends that ptxas reads in an opcode text, in a word that begins with a digit and is unknown; 0 if there is none.
+
+    Of such a word the longest beginning that is a word counts, and the rest, or all, is a number: ``.1d1.b32`` is ``.1d``, ``1.`` and ``b32``.
+    """
+    for match in _NUMBERED.finditer(opcode):
+        word = match[1]
+        if known_word(word):
+            continue
+        known = next((n for n in range(len(word) - 1, 0, -1) if known_word(word[:n]) and word[n].isdigit()), 0)
+        number = _NUMBER.match(opcode, match.start(1) + known if known else match.start())
+        assert number is not None
+        end = number.end()
+        return end + 1 if known and opcode[end : end + 1] == "." else end
+    return 0
+
+
+_SHAPES: Final = frozenset(
+    (
+        *("m8n8", "m8n16", "m16n8", "m16n16"),
+        *("m8n8k4", "m8n8k16", "m8n8k32", "m8n8k128", "m8n32k16", "m16n16k8", "m16n16k16", "m32n8k16"),
+        *(f"m16n8k{k}" for k in (4, 8, 16, 32, 64, 128, 256)),
+        *(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32, 64, 256)),
+    )
+)
+"""The shapes of matrices that are words."""
+
+
 def known_word(word: str) -> bool:
     """Whether a word is a modifier or a type of any instruction."""
-    return word in WORDS or (bool(word) and is_shape(word))
+    return word in WORDS or word in _SHAPES
 
 
 class OpcodeError(Exception):

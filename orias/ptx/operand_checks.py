@@ -29,7 +29,7 @@ from orias.ptx.computed_checks import value_errors
 from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
-from orias.ptx.operands import SINK, is_address_type
+from orias.ptx.operands import OF_SPECIAL, PART_OF_VARIABLE, SINK, is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
@@ -275,7 +275,7 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if use.name.startswith("mbarrier.") and var.space != "shared":
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
     _note_width(var, use)
-    if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
+    if _in_wrong_space(var, op, use):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     _note_not_generic(op, use)
     return True
@@ -351,6 +351,8 @@ def _register_address(var: Var, tensor: bool, use: Use) -> bool:
             what = f"Illegal to use symbol '{var.name}' of type {type_} as address operand."
             use.note(f"{what} Use integer or bit only.")
         return True
+    if OF_SPECIAL in var.attributes and use.name.startswith("mbarrier."):
+        use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
     bits = TYPE_BITS.get(var.type, 0)
     macro = _macro_of_address(use) if bits < 32 else ""
     if macro:
@@ -373,11 +375,13 @@ def _in_wrong_space(var: Var, op: Operand, use: Use) -> bool:
     """Whether an instruction cannot access the state space of a variable."""
     mods = use.sig.mods
     space = mods.get("space", "")
+    if use.name == "cp.async.mbarrier.arrive":
+        return var.space != "shared" or (bool(space) and not space.startswith("shared"))
     if use.name.startswith(_COPIES):
         return not op.elems and _copied_space(use) not in (var.space, "")
     if space and "dst" not in mods and not op.elems:
         base = space.partition("::")[0]
-        return base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
+        return base != var.space
     generic = use.name in _GENERIC or use.name.startswith("mbarrier.")
     # a generic address cannot refer to a constant bank
     return not space and var.space in ("const", "param") and generic
@@ -467,7 +471,7 @@ def _mov(op: Operand, use: Use) -> bool:
     if op.kind == O_SYM and op.var is not None and op.var.type in INDIRECT and op.key != "s+" and type_ != "u64":
         use.note(f"Indirect access to {INDIRECT[op.var.type]} requires .u64 type")
         return True
-    if use.index and op.kind in (O_SYM, O_FUNC):
+    if use.index and op.kind in (O_SYM, O_FUNC) and op.key != PART_OF_VARIABLE:
         return op.kind == O_FUNC or type_[0] in "bus"
     return scalar_fits(_MOV_SLOT, op, type_, use.index == 0, use)
 

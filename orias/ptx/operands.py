@@ -43,6 +43,14 @@ _WORDS: Final = ("b32", "u32", "s32")
 
 LABEL_SUM: Final = "l+"
 """Key of an unknown name plus a constant."""
+OF_SPECIAL: Final = "special"
+"""Attribute of the copy of a special register that is an address."""
+OF_VARIABLE: Final = "variable"
+"""Attribute of the register that stands for a variable in a vector."""
+NO_PART: Final = "?"
+"""Component of what stands for a part of an unknown name."""
+PART_OF_VARIABLE: Final = "s."
+"""Key of an element of a variable of vectors."""
 SINK: Final = "_"
 """Name of the byte that stands for ``_`` in a vector without other elements."""
 SUM: Final = "+"
@@ -209,28 +217,49 @@ def _single(state: State, depth: int) -> Operand:
         sink.key = "_"
         return sink
     if text == "!" or text == "-":
-        start, line = lex.start, lex.line
-        lex.next()
-        if lex.kind == T_IDENT and lex.text != "WARP_SZ":
-            if depth:
-                state.syntax()
-            plain = _named(state)
-            if not (_is_predicate(plain) if text == "!" else _is_word(plain)):
-                what = "predicate negation" if text == "!" else "unary minus"
-                state.error(f"Illegal argument to {what}", line)
-            negated = Operand(plain.kind)
-            negated.var = plain.var
-            negated.comp = plain.comp
-            negated.name = plain.name
-            negated.value = plain.value
-            negated.neg = True
-            negated.key = text + plain.key
-            return negated
-        lex.seek(start, line)
-        return _constant(state)
+        return _negated(state, depth)
     if starts_constant(state):
         return _constant(state)
     return state.syntax()
+
+
+def _negated(state: State, depth: int) -> Operand:
+    """A name, or a constant, after a sign."""
+    lex = state.lex
+    text = lex.text
+    start, line = lex.start, lex.line
+    lex.next()
+    if lex.kind != T_IDENT or lex.text == "WARP_SZ":
+        lex.seek(start, line)
+        return _constant(state)
+    if depth:
+        state.syntax()
+    at, at_line = lex.start, lex.line
+    what = "predicate negation" if text == "!" else "unary minus"
+    illegal = not _may_negate(state, text)
+    if illegal and (lex.kind == T_DOT or (lex.kind == T_PUNCT and lex.text in ("[", "+"))):
+        state.error(f"Illegal argument to {what}", line)
+        state.syntax()
+    lex.seek(at, at_line)
+    plain = _named(state)
+    if illegal:
+        state.error(f"Illegal argument to {what}", line)
+    negated = Operand(plain.kind)
+    negated.var = plain.var
+    negated.comp = plain.comp
+    negated.name = plain.name
+    negated.value = plain.value
+    negated.neg = True
+    negated.key = text + plain.key
+    return negated
+
+
+def _may_negate(state: State, sign: str) -> bool:
+    """Whether a sign may stand before the name at the current token, which is read."""
+    name, line = state.lex.text, state.lex.line
+    state.lex.next()
+    plain = name_operand(state, name, line)
+    return _is_predicate(plain) if sign == "!" else _is_word(plain)
 
 
 def _is_predicate(op: Operand) -> bool:
@@ -268,9 +297,8 @@ def _is_token(word: str) -> bool:
 def _named(state: State, depth: int = 0) -> Operand:
     """A name with what belongs to it; elements of vectors (`depth`) are not elements of variables."""
     lex = state.lex
-    name = lex.text
     line = lex.line
-    lex.next()
+    name = state.name()
     if name[0] == "%" and name[1:] in SPECIAL and state.lookup(name) is None:
         return _special_named(state, name[1:], line, depth)
     result = name_operand(state, name, line)
@@ -359,8 +387,25 @@ def _selected(state: State, op: Operand) -> Operand:
         op.comp = known_part(word[1:])
         op.key += word
         return op
+    if op.kind == O_SYM and var is not None and var.vec != 1 and not var.dims:
+        return _part_of_variable(state, op, word[1:])
     state.error(f"Unknown field '{word}'", lex.line)
+    if lex.kind == T_PUNCT and lex.text in ("[", "+", "|"):
+        state.syntax()
     return _no_part(state, op)
+
+
+def _part_of_variable(state: State, op: Operand, word: str) -> Operand:
+    """An element of a variable of vectors, which stands for a register, but is none."""
+    lex = state.lex
+    if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
+        state.error(f"Unknown vector selector: '{word[0]}'", lex.line)
+    if len(word) > 1:
+        state.error("Unimplemented feature: vector swizzle", lex.line)
+    if lex.kind == T_PUNCT and lex.text in ("[", "+", "|"):
+        state.syntax()
+    op.key = PART_OF_VARIABLE
+    return op
 
 
 def _indexed(state: State, op: Operand, depth: int) -> Operand:
@@ -420,9 +465,11 @@ def _index(state: State) -> Operand:
 
 def _no_part(state: State, op: Operand) -> Operand:
     """What stands for an operand that lacks the part that was named."""
+    result = integer_operand(0)
     if op.kind == O_LABEL:
         state.unknown(op.name, state.lex.line)
-    return integer_operand(0)
+        result.comp = NO_PART
+    return result
 
 
 def _vector(state: State, depth: int) -> Operand:
@@ -439,10 +486,32 @@ def _vector(state: State, depth: int) -> Operand:
     line = state.lex.line
     state.punct("}")
     elems = _known_elements(state, elems, line)
+    if not depth and state.lex.kind == T_DOT and not _is_token(state.lex.text):
+        state.error(f"Unknown modifier '{state.lex.text}'", state.lex.line)
+        state.lex.next()
     odd = unequal_elements(elems)
     for _ in range(odd):
         state.error("Incompatible elements of vector expression", line)
     return vector_operand([first_register(elems)] * len(elems) if odd else elems)
+
+
+def _register_of_variable(elem: Operand) -> Operand:
+    """What stands for a variable in a vector: a register of its type, if it is no array; ptxas then has one that nothing writes."""
+    var = elem.var
+    if (
+        elem.kind != O_SYM
+        or var is None
+        or var.type not in TYPE_BITS
+        or var.type.endswith("ref")
+        or var.dims
+        or (var.vec != 1) != (elem.key == PART_OF_VARIABLE)
+    ):
+        return elem
+    if elem.key == "s+":
+        return elem
+    stand_in = Var(var.name, "reg", var.type, 1, var.line)
+    stand_in.attributes = (OF_VARIABLE,)
+    return register_operand(stand_in)
 
 
 def _known_elements(state: State, elems: list[Operand], line: int) -> list[Operand]:
@@ -450,6 +519,7 @@ def _known_elements(state: State, elems: list[Operand], line: int) -> list[Opera
 
     With no other elements ``_`` is a byte.
     """
+    elems = [_register_of_variable(e) for e in elems]
     if all(e.kind not in (O_LABEL, O_FUNC) for e in elems) and any(e.kind != O_SINK for e in elems):
         return elems
     for elem in elems:
@@ -474,11 +544,35 @@ def _base(state: State) -> Operand:
     """The name in an address, which has neither parts nor elements."""
     lex = state.lex
     start, line = lex.start, lex.line
-    lex.next()
+    state.name()
     if lex.kind == T_DOT or (lex.kind == T_PUNCT and lex.text == "["):
         state.syntax()
     lex.seek(start, line)
-    return _named(state)
+    base = _named(state)
+    if base.kind != O_SREG or state.function is None or state.function.body is None:
+        return base
+    type_, size = SPECIAL[base.name][:2]
+    if size == 1 and type_ != "pred":
+        return _wide_copy(state, base.name, line)
+    return register_operand(Var(f"%{base.name}", "reg", type_, size, line))
+
+
+def _wide_copy(state: State, name: str, line: int) -> Operand:
+    """A register of 64 bits into which instructions before the statement that is read put a special register: an address."""
+    function = state.function
+    assert function is not None and function.body is not None
+    column = state.lex.column()
+    copy = special_copy(state, name, line, column)
+    assert copy.var is not None
+    copy.var.attributes = (OF_SPECIAL,)
+    if TYPE_BITS[copy.var.type] != 32:
+        return copy
+    wide = Var(copy.var.name, "reg", "u64", 1, line)
+    wide.attributes = (OF_SPECIAL,)
+    state.register(wide)
+    result = register_operand(wide)
+    function.body.append(Instr(parse_opcode("cvt.u64.u32"), [result, copy], None, line, column))
+    return result
 
 
 def _address(state: State, depth: int) -> Operand:

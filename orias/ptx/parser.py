@@ -168,9 +168,9 @@ class Parser:
         lex = state.lex
         line = lex.line
         column = lex.column()
-        header, plain = read_header(state)
+        header, plain, at = read_header(state)
         entry = header.entry
-        function = declared(state, header, linkage)
+        function = declared(state, header, linkage, at)
         function.column = column
         defined = function.body is not None
         header = finish_declaration(state, header, function)
@@ -191,7 +191,7 @@ class Parser:
             check_parameters(state, header)
         end = self.bodies.read(header)
         if entry:
-            self._parameter_space(header, line)
+            self._parameter_space(header, end)
         elif header.body is not None:
             texts = [text for text in state.module.pragmas if text.startswith(ABI_REGISTERS)]
             header.body[:0] = [Pragma(text, line) for text in texts]

@@ -5,8 +5,8 @@ from typing import Final, NoReturn, final
 from orias.diag import CompileError, Diagnostic
 from orias.ptx.ast import Function, Label, Module, Operand, Var
 from orias.ptx.gates import DIRECTIVES, Place, messages
-from orias.ptx.lexer import T_END, T_FLOAT, T_IDENT, T_PUNCT, UNFINISHED, Lexer, float_overflows, overflows
-from orias.ptx.names import NAMES
+from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_IDENT, T_PUNCT, UNFINISHED, Lexer, float_overflows, overflows
+from orias.ptx.names import NAMES, WORDS
 from orias.ptx.special_names import SPECIAL
 
 _TOKENS: Final = frozenset((
@@ -21,8 +21,8 @@ _TOKENS: Final = frozenset((
 """Starts of opcodes that are one token of ptxas 13.0.88, besides the names of instructions."""
 _SHORTER: Final = ("bar.warp.sync", "barrier.sync")
 """Names of instructions of which ptxas has less in one token."""
-KEYWORDS: Final = ("inlined_at", "function_name")
-"""Words of ``.loc``, which are no names."""
+KEYWORDS: Final = ("inlined_at", "function_name", "WARP_SZ")
+"""Words of ``.loc`` and the constant, which are no names."""
 MOST_BLOCKS: Final = 1663
 """Blocks in each other."""
 MOST_SYMBOLS: Final = 9978
@@ -32,6 +32,20 @@ MOST_DIGITS: Final = 4000
 MOST_IN_LIST: Final = 4989
 """Elements of a vector, arguments of a call.  The stack of ptxas 13.0.88 has 10,000 places: the limits were measured, those of
 expressions to within ten."""
+
+
+_DOTTED: Final = sorted(
+    (n for n in (*NAMES, *_TOKENS) if "." in n and "::" not in n and n not in _SHORTER), key=len, reverse=True
+)
+
+
+def glued_name(opcode: str) -> str:
+    """The dotted name of an instruction that an opcode text begins with where a letter or digit follows it: a token that ends there; empty if there is none."""
+    if opcode.count(".") == 0:
+        return ""
+    name = next((n for n in _DOTTED if opcode.startswith(n)), "")
+    following = opcode[len(name) : len(name) + 1]
+    return name if name and (following.isalnum() or following in ("_", "$")) and following else ""
 
 
 @final
@@ -144,7 +158,7 @@ class State:
         if lex.text == UNFINISHED:
             self.fatal("Parsing error near '': unexpected EOF while scanning", lex.line)
         self.check_float()
-        self.fatal(f"Parsing error near '{self._token()}': syntax error", lex.line, lex.column())
+        self.fatal(f"Parsing error near '{self.token()}': syntax error", lex.line, lex.column())
 
     def check_float(self) -> None:
         """Reports the current token if it is a float that no double holds."""
@@ -152,9 +166,13 @@ class State:
         if lex.kind == T_FLOAT and float_overflows(lex.text):
             self.error("Constant overflow", lex.line)
 
-    def _token(self) -> str:
+    def token(self) -> str:
         """The current token as ptxas has it: the whole dotted name of an opcode."""
         lex = self.lex
+        if lex.kind == T_PUNCT and lex.text == "::":
+            return ":"
+        if lex.kind == T_DOT and lex.text[1].isdigit() and lex.text[1:] not in WORDS:
+            return lex.text[: 1 + len(lex.text[1:]) - len(lex.text[1:].lstrip("0123456789"))]
         if lex.kind != T_IDENT:
             return lex.text
         end = min(
@@ -164,6 +182,17 @@ class State:
         names = [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
         found = next((n for n in names if (n in NAMES or n in _TOKENS) and n not in _SHORTER), lex.text)
         return found.partition("::")[0]
+
+    def name(self) -> str:
+        """Consumes a name: an identifier, or the dotted name of an instruction, which is one token."""
+        lex = self.lex
+        name = self.token()
+        if "." in name:
+            lex.seek(lex.start + len(name), lex.line)
+        else:
+            name = lex.text
+            lex.next()
+        return name
 
     def exhausted(self) -> NoReturn:
         """Reports that what is read at the current token is nested too deep, or too long."""

@@ -6,7 +6,7 @@ One match or look-up per operand is several times faster than the token grammar,
 from typing import Final
 
 from orias.patterns import regex
-from orias.ptx.ast import O_FUNC, O_REG, Function, Operand
+from orias.ptx.ast import O_FUNC, O_REG, O_SYM, Function, Operand
 from orias.ptx.operands import (
     address_operand,
     integer_operand,
@@ -117,7 +117,7 @@ def _quick_vector(state: State, text: str) -> Operand | None:
             if elem is None:
                 return None
             cache[part] = elem
-        if elem.kind == O_FUNC:
+        if elem.kind in (O_FUNC, O_SYM):
             return None
         elems.append(elem)
     return None if unequal_elements(elems) else vector_operand(elems)

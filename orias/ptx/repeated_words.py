@@ -9,7 +9,7 @@ from orias.ptx.ast import TYPE_WORDS
 from orias.ptx.gates import fill
 from orias.ptx.modifier_messages import MANY_PRIORITIES, SPACES, spelled
 from orias.ptx.names import IGNORED, SLOT_OF
-from orias.ptx.opcode import is_shape
+from orias.ptx.opcode import is_shape, known_word
 from orias.ptx.rules import SETS
 
 TWO_OPERATIONS: Final = "Multiple instruction post-operation flags set"
@@ -181,6 +181,8 @@ def repetitions(name: str, words: list[str], allowed: set[str]) -> list[tuple[in
                 if slot in slots:
                     found.append((place, fill(_REPEATED[slot], {"word": word})))
                 slots[slot] = word
+            continue
+        if not known_word(word):
             continue
         if word in SPACES or (name.startswith("createpolicy") and slot == "evict2"):
             continue  # primary and secondary priority may be equal

@@ -18,7 +18,7 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )
-from orias.ptx.fits import Use, are_untyped, register_fits, register_types, scalar_fits
+from orias.ptx.fits import INDIRECT, Use, are_untyped, register_fits, register_types, scalar_fits
 from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
@@ -241,19 +241,30 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
         if total:
             return True
         return register_fits(op.var.type, type_, True)
+    address = op.kind == O_ADDR or (
+        op.kind == O_SYM and op.key != "s+" and op.var is not None and op.var.type not in INDIRECT
+    )
     if name.startswith("suld"):
         if op.kind == O_SINK:
             use.discard()
-        elif op.kind == O_IMM:
+        elif op.kind == O_IMM or op.kind == O_FUNC:
             use.needs_result()
-        elif op.kind == O_ADDR:
+        elif address:
             use.must_be_register()
-        return op.kind in (O_SINK, O_IMM, O_ADDR)
-    if op.kind == O_ADDR:
-        use.index = 2
+        return address or op.kind in (O_SINK, O_IMM, O_FUNC)
+    return _written_value(op, address, type_, wider, use)
+
+
+def _written_value(op: Operand, address: bool, type_: str, wider: bool, use: Use) -> bool:
+    """Whether a value to write is a number of the type; what is an ``address`` or a special register has its message."""
+    use.index = 2
+    if address:
         use.must_be_register()
         return True
-    return op.kind == O_IMM and (wider or op.imm_type == "int")
+    if op.kind == O_SREG:
+        use.note(f"Special register argument not allowed for instruction '{use.name}'")
+        return wider
+    return op.kind == O_IMM and (op.imm_type == "int" or (wider and scalar_fits(_LEVEL, op, type_, False, use)))
 
 
 _LEVEL: Final = Slot("S")

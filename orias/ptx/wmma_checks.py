@@ -5,7 +5,7 @@ Facts: docs/facts/front-end.md (matrix instructions).
 
 from typing import Final
 
-from orias.ptx.ast import O_VEC, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_REG, O_SINK, O_VEC, Operand, Sig
 from orias.ptx.fits import may_hold
 from orias.ptx.opcode import is_shape
 
@@ -144,5 +144,8 @@ def operand_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     ]
     if found:
         return found[:1]
+    vectorless = [ops[at] for at, _ in sizes if at < len(ops) and ops[at].kind not in (O_VEC, O_REG, O_ADDR, O_SINK)]
+    if vectorless:
+        return [f"Arguments mismatch for instruction '{name}'"]
     wrong = f"Argument vector size mismatch for instruction '{name}'"
     return [wrong for at, size in sizes if at < len(ops) and (ops[at].kind != O_VEC or len(ops[at].elems) != size)]

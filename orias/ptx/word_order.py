@@ -15,17 +15,14 @@ TWO_SPACES: Final = frozenset(
     ("cp.async", "cp.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk",
      "cp.reduce.async.bulk.tensor", "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
 )  # fmt: skip
-_ILLEGAL_EARLY: Final = frozenset(
-    ("sat", "approx", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
-     "down", "bfly", "idx")
-)  # fmt: skip
-"""Words, and slots of words, that are refused before absent ones are reported; spaces too."""
+_ILLEGAL_EARLY: Final = frozenset(("sat", "approx", "aligned", "all", "ballot", "up", "bfly", "idx"))
+"""Words that are refused before absent ones that are required late are reported."""
 _REFUSED: Final = (
-    "uni any down shuffle ballot dim texture level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
-    " cta_group multicast multicast::cluster::all mode completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
-    " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec scale_vectorsize"
-    " ashift collector_a collector shiftamt cc NaN xorsign cop component asked wrap clamp scale po permute num trans abs"
-    " proxy prefetch"
+    "dim level tensormap evict space priority evict2 uni sp any down warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
+    " cta_group multicast multicast::cluster::all mode completion async::generic tensormap::generic launch_dependents wait mbarrier_init"
+    " sync_restrict noinc noComplete sync shuffle ballot aligned sat approx ftz noftz shape col row cmp vec order scope mmio nc kind"
+    " block_scale scale_vec scale_vectorsize ashift collector_a collector rnd shiftamt cc NaN xorsign cop texture component asked wrap clamp"
+    " scale po permute num trans abs proxy prefetch"
 )
 _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
@@ -36,10 +33,23 @@ RULES_LAST: Final = frozenset(
 """Instructions whose own rules are told after the words that are illegal or too new; those of others precede them."""
 ROUNDING_LAST: Final = ("cvt", "fma")
 """Instructions whose absent rounding is told after the words that are illegal or too new; that of others before late ones."""
-QUERIES: Final = ("txq", "txq.level", "suq", "tex")
-"""Instructions whose absent query or geometry is told there too."""
-_ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
-"""Slots of words that are refused before all other messages on words."""
+QUERIES: Final = ("txq", "txq.level", "suq", "tex", "cp.async")
+"""Instructions whose absent query, geometry or cache operation is told there too."""
+_FIRST: Final = _POSITION["sync"]
+"""The place of an absent ``.sync``: words before it are refused before anything is said of absent words and of combinations."""
+GATED_LATE: Final = frozenset(("griddepcontrol", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"))
+"""Instructions whose own gates are told after words that are refused first and absent ones; those of others follow ``.1d`` and the like."""
+ABSENT_FIRST: Final[dict[str, tuple[str, ...]]] = {
+    "movmatrix": (".trans", ".aligned"),
+    "redux": ("Reduction operation",),
+    "setmaxnreg.dec": (".aligned",),
+    "setmaxnreg.inc": (".aligned",),
+}
+"""Instruction -> how the messages on absent words begin that precede those on words that are refused first."""
+VALUES_FIRST: Final = ("applypriority", "discard")
+"""Instructions whose sizes are judged before their words."""
+BEFORE_GATES: Final = -2
+"""Rank of words that are refused before the gates of the instruction."""
 _LAST_AT: Final[dict[str, str]] = {
     "cp": "mode",
     "cp.async.bulk": "scope",
@@ -53,10 +63,12 @@ _LAST_AT: Final[dict[str, str]] = {
 
 
 def rank(word: str, slot: str) -> int:
-    """When a word is told of: -1 before all others, 0 before the absence of words that are required late, 1 and 2 after it."""
-    if slot in _ALONE:
+    """When a word is told of: -2 before the gates of the instruction, -1 before all else, 0 before the absence of words that are required late, 1 and 2 after it."""
+    if slot == "dim":
+        return BEFORE_GATES
+    if word in SPACES or position(word, slot) < _FIRST:
         return -1
-    if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
+    if slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
         return 0
     if position(word, slot) < _POSITION["sat"]:
         return 0

@@ -1,9 +1,10 @@
 """Front end beside ptxas: verdict, first message and whole text on generated programs.
 
-usage: python -m tools.front_end.compare {instructions,odd,directives,features,mutants} [--count N] [--seed N] [--seconds S] [--arch sm_75,...]
+usage: python -m tools.front_end.compare {instructions,odd,several,directives,features,mutants} [--count N] [--seed N] [--seconds S] [--arch sm_75,...]
            [--mutations N] [--corpus DIR] [--cache FILE] [--out FILE.jsonl] [--clusters N]
 
 odd: right instructions with one odd thing in each (tools/front_end/odd.py).
+several: two to four faults in one program (tools/front_end/several.py).
 mutants: mild mutants (tools/mutants.py) of the PTX files of at most 20 KB below --corpus, for their own targets where --arch has them.
 Prints how often they agree, and the disagreements in clusters with a short example each; --out keeps them, a JSON object a line;
 --cache keeps ptxas's answers.
@@ -30,7 +31,7 @@ from orias.ptx.names import NAMES, WORDS
 from orias.target.own_target import own_target
 from orias.target.profile import TARGETS
 from tests.nvtools import find
-from tools.front_end import directives, instructions, odd
+from tools.front_end import directives, instructions, odd, several
 from tools.front_end.instructions import Program
 from tools.mutants import mutant
 
@@ -231,9 +232,11 @@ def programs(o: argparse.Namespace) -> Iterator[Program]:
     if o.what == "mutants":
         yield from _mutants(o.corpus, o.seed, targets, o.count)
         return
-    maker: instructions.Maker | directives.Maker | odd.Maker
+    maker: instructions.Maker | directives.Maker | odd.Maker | several.Maker
     if o.what == "odd":
         maker = odd.Maker(instructions.lines(o.corpus), o.seed, targets)
+    elif o.what == "several":
+        maker = several.Maker(instructions.lines(o.corpus), o.seed, targets)
     elif o.what == "directives":
         maker = directives.Maker(o.seed, targets, o.mutations)
     else:
@@ -267,7 +270,7 @@ def _blocks(all_: Iterator[Program]) -> Iterator[list[Program]]:
 def arguments(given: list[str] | None) -> argparse.Namespace:
     """The options."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("what", choices=("instructions", "odd", "directives", "features", "mutants"))
+    options.add_argument("what", choices=("instructions", "odd", "several", "directives", "features", "mutants"))
     options.add_argument("--corpus", type=Path)
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--seed", type=int, default=1)

@@ -100,6 +100,11 @@ class Maker:
             body = self._changed(body)
         return Program(target, " ".join(body.split())[:160], head, body + "\n")
 
+    def item(self, name: str) -> str:
+        """An expansion of a production, half of them with a token changed."""
+        text = self._expanded(name).replace("; ", ";\n").replace(" { ", " {\n").replace('" ;', '";')
+        return self._changed(text) if self.random.random() < 0.5 else text
+
     def _expanded(self, name: str) -> str:
         r = self.random
         if name == "NEW" and r.random() < 0.9:

@@ -216,14 +216,18 @@ class Maker:
         self.names = sorted(self.by_name)
         self.words = {name: sorted({w for x in all_ for w in x.words}) for name, all_ in self.by_name.items()}
 
-    def program(self) -> Program:
-        """The next program."""
+    def text(self) -> str:
+        """The next instruction."""
         r = self.random
         one = r.choice(self.by_name[r.choice(self.names)])
         for _ in range(r.choice([0, *range(self.most + 1)])):
             one = self._changed(one)
         guard = r.choice(["", "", "", "", "", "", "@%pred_9 ", "@!%pred_9 "])
-        text = f"{guard}{self._opcode(one)} {', '.join(one.operands)};"
+        return f"{guard}{self._opcode(one)} {', '.join(one.operands)};"
+
+    def program(self) -> Program:
+        """The next program."""
+        text = self.text()
         if not self.left:
             self._turn()
         self.left -= 1

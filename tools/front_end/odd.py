@@ -132,6 +132,12 @@ class Maker:
         self.names = sorted(self.by_name)
         self.words = sorted({w for x in lines for w in x.words})
 
+    def text(self) -> str:
+        """An instruction with one odd thing."""
+        return self._text(
+            self.random.choice(self.by_name[self.random.choice(self.names)]), self.random.choice(self.kinds)
+        )
+
     def program(self) -> Program:
         """The next program."""
         r = self.random

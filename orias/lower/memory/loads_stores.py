@@ -217,14 +217,16 @@ def _load_bank(ctx: Ctx, dst: Operand, where: Operand, type_: str, bank: int, ba
         index = count if index == RZ else ctx.b.r("IADD3", index, count, RZ)
     elif where.var is not None and where.var.space == "reg":
         index = ctx.src(base_register(where), "b32")
-    if index != RZ:
-        if offset < 0 or offset > 0xFFFF:
-            index = ctx.b.r("IADD3", index, imm(offset), RZ)
-            offset = 0
     bits = TYPE_BITS[type_]
     step = bits // 8
-    if index == RZ and not 0 <= offset <= _BANK - step * len(elements(dst)):
-        raise ctx.unsupported(f"A load from byte {offset} of a constant bank")
+    if index != RZ:
+        if offset < 0 or offset > 0xFFFF:
+            index = ctx.b.r("IADD3", index, imm(offset & 0xFFFFFFFF), RZ)
+            offset = 0
+    elif not 0 <= offset <= _BANK - step * len(elements(dst)):
+        # No operand can name such a place; a register can hold it, and the hardware judges the access.
+        index = ctx.b.copy(imm(offset & 0xFFFFFFFF))
+        offset = 0
     for k, e in enumerate(elements(dst)):
         at = offset + k * step
         if bits < 32:
