@@ -29,6 +29,8 @@ _STEPS = ("Program uses ",), _AFTER_FRONT_END, ("Pragma '",)
 _LAST_STEP = len(_STEPS)
 OWN_NAME = "orias"
 """The program's own name; under any other, messages have ptxas's form."""
+_REFERENCES = ("textures", "samplers", "surfaces")
+"""What is reported of a kernel beside constant banks, in this order."""
 STRING_NAME = "application ptx input"
 """Name of input texts in messages."""
 
@@ -60,6 +62,14 @@ def read_inputs(command: Command, missing: list[tuple[str, int]]) -> list[tuple[
             except (OSError, ValueError):
                 missing.append((text, len(sources)))
     return sources
+
+
+def _can_be_written(path: str) -> bool:
+    """Whether a file can be opened for writing, as ptxas does before it generates code."""
+    if os.path.exists(path):
+        return not os.path.isdir(path) and os.access(path, os.W_OK)
+    folder, _, name = path.rpartition("/")
+    return name != "" and os.access(folder or ("/" if path[:1] == "/" else "."), os.W_OK | os.X_OK)
 
 
 def write_output(path: str, data: bytes) -> None:
@@ -360,6 +370,9 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if out.errors:
         out.aborted()
         return FAILURE
+    if not _can_be_written(s.output):
+        out.say("fatal", f"Output file '{s.output}' could not be opened")
+        return FAILURE
     _usage_warnings(cubin, s, out)
     for name in cubin.unknown_stacks if s.says_stacks else ():
         out.say("warning", f"Stack size for entry function '{name}' cannot be statically determined")
@@ -524,6 +537,9 @@ def _kernel_lines(k: "KernelInfo", cubin: "Cubin", arch: str, out: Messages) -> 
     for bank, size in sorted(k.constant.items()):
         if size:
             used += f", {size} bytes cmem[{bank}]"
+    for name in _REFERENCES:
+        if k.references.get(name):
+            used += f", {k.references[name]} {name}"
     lines = [_info(f"Compiling entry function '{k.name}' for '{arch}'", out), *_properties(k, k.name, out)]
     lines += [_info(used, out), _info(f"Compile time = {1000 * k.seconds:.3f} ms", out)]
     for name, f in _copies_in(k, cubin):

@@ -18,7 +18,7 @@ from orias.ptx.declaration_words import (
 from orias.ptx.expr import word_value
 from orias.ptx.gates import DIRECTIVES
 from orias.ptx.initial import Value, check_initialiser, read_initialiser
-from orias.ptx.input_scopes import hidden_variable
+from orias.ptx.input_scopes import keep_apart
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition, unallocated
@@ -266,8 +266,6 @@ def enter(state: State, var: Var) -> None:
     scope = state.scopes[-1]
     name = var.name
     old = scope.names.get(name)
-    if old is None and state.function is None:
-        old = hidden_variable(state, name)
     if old is None and state.function is None and name[:1] == "%" and name[1:] in SPECIAL:
         old = _special(name)
         for message in redefinition(old, var):
@@ -289,6 +287,7 @@ def enter(state: State, var: Var) -> None:
     function = state.function
     var.function = function
     if function is None:
+        keep_apart(state, name)
         var.index = len(state.module.variables)
         state.module.variables.append(var)
     else:
