@@ -152,8 +152,11 @@ def jobs(a: argparse.Namespace) -> Iterator[tuple[str, str, str, str]]:
                 continue
             for arch in a.to or [own]:
                 if allowed(own, arch) and (own[-1].isdigit() or own == arch):
-                    for mode in (a.mode,) if a.mode != "both" else ("exe", "c") if a.to else ("exe",):
-                        yield name, text, arch, "c" if needs_objects(text) else mode
+                    if needs_objects(text):
+                        yield name, text, arch, "c"
+                    else:
+                        for mode in (a.mode,) if a.mode != "both" else ("exe", "c") if a.to else ("exe",):
+                            yield name, text, arch, mode
             continue
         for arch in a.arch:
             if allowed(targets, arch):

@@ -326,7 +326,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if s.parse_only:
         from orias.cli.parse_only import parse_only
 
-        _say_all(parse_only(sources, s.parse_only, s.options.release), sources, out)
+        _say_all(parse_only(sources, s.parse_only, s.options.release, s.options.raw_textures), sources, out)
         if out.errors:
             out.aborted()
             return FAILURE
@@ -350,9 +350,8 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         if out.errors:
             out.aborted()
             return FAILURE
-    refused = _refused_code(s, sources)
-    if refused:
-        out.say("fatal", refused)
+    if s.profile_option is not None:
+        out.say("fatal", f"Unknown profile option '{s.profile_option}'")
         return FAILURE
     if s.show_phases:
         from orias.cli.phase_text import phase_times
@@ -450,18 +449,6 @@ def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool
         out.say("fatal", f"Output file '{s.statistics_file}' could not be opened")
         return False
     return True
-
-
-def _refused_code(s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
-    """Why code is not written that an option would change, "" if it would not."""
-    if s.profile_option is not None:
-        return f"Unknown profile option '{s.profile_option}'"
-    if s.raw_textures:
-        from orias.cli.input_messages import uses_textures
-
-        if uses_textures(sources):
-            return "Option '--set-texmode-raw' is not supported by Orias for modules with textures"
-    return ""
 
 
 def _has_loc(text: str | bytes) -> bool:

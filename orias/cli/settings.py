@@ -237,10 +237,7 @@ def _refused(c: Command, s: Settings) -> str:
         value = c.values.get(name)
         if value is None or value == "false" or (name == "okey" and value == "0"):
             continue
-        if name == "set-texmode-raw":
-            s.raw_textures = True
-        else:
-            return _REFUSED.format(name)
+        return _REFUSED.format(name)
     return ""
 
 
@@ -303,6 +300,7 @@ def settings(c: Command) -> Settings:
     o.compile_only = c.flag("compile-only")
     o.extensible = c.flag("extensible-whole-program") and not _fast(c)
     o.force_rela = c.flag("force-rela")
+    o.raw_textures = c.flag("set-texmode-raw")
     o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
     s.refused = _refused(c, s)
     # No keyword is known: ptxas 13.0.88 takes none of those tried for any target.

@@ -33,6 +33,8 @@ MAX_VARIABLES: Final = 1 << 16
 FIRST_WITH_ABI: Final = 30
 """PTX version since which calls follow an ABI, which registers and local variables of a whole module would break."""
 
+RAW_TEXTURES: Final = "texmode_raw"
+"""The mode of textures that ``.target`` cannot name."""
 _NOT_GLOBAL: Final = ".common variables must be declared in .global space"
 
 
@@ -188,8 +190,10 @@ def _handle_errors(state: State, type_: str, line: int) -> None:
 
 
 def sampler_mode(state: State, type_: str, line: int) -> None:
-    """Reports a sampler where textures have samplers of their own."""
-    if type_ == "samplerref" and "texmode_independent" not in state.module.target_options:
+    """Reports a sampler where textures have none of their own, and any reference where there may be none."""
+    if type_ in HANDLE_KINDS and RAW_TEXTURES in state.module.target_options:
+        state.error(f"Instruction or declaration violates .target {RAW_TEXTURES} setting", line)
+    elif type_ == "samplerref" and "texmode_independent" not in state.module.target_options:
         state.error("Instruction or declaration violates .target texmode_unified setting", line)
 
 
