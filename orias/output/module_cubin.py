@@ -166,9 +166,8 @@ def _name_surfaces(codes: list[KernelCode]) -> None:
     """Sets the records for surfaces as ptxas has them: two where one is used, one in functions after that, in ptxas's order."""
     seen = False
     for code in codes:
-        code.surface_named_again = code.bindless_surface
         seen = seen or code.bindless_surface
-        code.bindless_surface = seen
+        code.surface_named_again = seen
 
 
 def _text_sections(
