@@ -21,6 +21,7 @@ class CompileOptions(TypedDict, total=False):
     compile_only: bool
     extensible: bool
     force_rela: bool
+    raw_textures: bool
     blocks_are_clusters: bool
     entries: list[str]
     fmad: bool

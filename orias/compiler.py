@@ -213,7 +213,7 @@ class Compiler:
 
     def _front_end(self, source: tuple[str, str | bytes], inputs: list[int]) -> Module:
         name, text = source
-        module = parse(text, name, newest_of(self.options.release), inputs)
+        module = parse(text, name, newest_of(self.options.release), inputs, self.options.raw_textures)
         self._report([*module.warnings, *restrict(module, self.options)])
         if "debug" in module.target_options:
             self._report(check_debug(module))

@@ -31,7 +31,7 @@ class Options:
     __slots__ = (
         "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "access_checks", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stack_guard", "stop_after",
+        "annotate", "capsules", "access_checks", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "raw_textures", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stack_guard", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "tools_patch", "uniform_registers", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -52,6 +52,7 @@ class Options:
         self.extensible: bool = False
         """A whole program that a linker may extend; without effect with ``compile_only``."""
         self.force_rela: bool = False
+        self.raw_textures: bool = False
         """Relocation sections have addends on all targets."""
         self.blocks_are_clusters: bool = False
         """All kernels are launched as with the directive ``.blocksareclusters``; from sm_90 on."""

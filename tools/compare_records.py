@@ -1,6 +1,6 @@
 """Compares our cubins with ptxas's, record by record: sections, symbols, relocations and `.nv.info`.
 
-python tools/compare_records.py PROGRAMS [--arch A ...] [--mode exe|c|ewp|g|both] [--limit N] [--offset K] [--show NAME]
+python tools/compare_records.py PROGRAMS [--arch A ...] [--to A ...] [--bytes N] [--mode exe|c|ewp|g|both] [--limit N] [--offset K] [--show NAME]
 
 PROGRAMS is a folder of .ptx files, or a JSON file {name: {"ptx": text without header, "targets": null, "sm_90+" or a list}}
 (`tests/cubin/data/record_programs.json`).  What must be equal is compared whole; offsets of instructions, which follow from the
@@ -147,9 +147,16 @@ def jobs(a: argparse.Namespace) -> Iterator[tuple[str, str, str, str]]:
         if a.only and not re.fullmatch(a.only, name):
             continue
         if a.programs.suffix != ".json":
-            arch = arch_of(text)
-            if arch is not None:
-                yield name, text, arch, "c" if needs_objects(text) else "exe"
+            own = arch_of(text)
+            if own is None or len(text) > a.bytes:
+                continue
+            for arch in a.to or [own]:
+                if allowed(own, arch) and (own[-1].isdigit() or own == arch):
+                    if needs_objects(text):
+                        yield name, text, arch, "c"
+                    else:
+                        for mode in (a.mode,) if a.mode != "both" else ("exe", "c") if a.to else ("exe",):
+                            yield name, text, arch, mode
             continue
         for arch in a.arch:
             if allowed(targets, arch):
@@ -188,6 +195,8 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("programs", type=Path)
     p.add_argument("--arch", nargs="+", default=["sm_80", "sm_90", "sm_100a"])
+    p.add_argument("--to", nargs="+", default=[], help="targets for the files of a folder, instead of their own")
+    p.add_argument("--bytes", type=int, default=1 << 30, help="files of a folder of at most so many bytes")
     p.add_argument("--mode", choices=(*MODES, "both"), default="both")
     p.add_argument("--limit", type=int, default=1000)
     p.add_argument("--offset", type=int, default=0)

@@ -48,9 +48,25 @@ REASONS: Final = (
 )  # fmt: skip
 
 
+IN_FILES: Final = (
+    Reason("Helpers", ".*", ".*", r"__cuda_sm(20|3x)_|__internal_\d_|__div_|\.rela?\.text\.\S+ type (56|57|58|75) "),
+    Reason("Warp operations", ".*", "sm_[78].* -c", r"__cuda_sm70_|\.nv\.prototype|COOP_GROUP"),
+    Reason("Helpers", ".*", ".*", r"\.rela?\.debug_frame|section \.rela?\.text"),
+    Reason("16-bit atomics", ".*", ".*", r"- record .* ATOM16_EMUL_INSTR_REG_MAP"),
+    Reason("Sums by shuffles", ".*", ".*", r"INT_WARP_WIDE_INSTR_OFFSETS"),
+    Reason("Convergence barriers", ".*", ".*", r"record .* CRS_STACK_SIZE"),
+    Reason("EXIT after trap", ".*", ".*", r"EXIT_INSTR_OFFSETS"),
+    Reason("YIELD that a linker clears", ".*", "sm_[78].* -c", r"type (68|69) "),
+    Reason("Addresses in operands", ".*", ".* -c", r"reloc \.rela?\.text\.\S+ type (55|59|64|66|74|100|115) "),
+    Reason("Branch tables", ".*", ".*", r"constant2|INDIRECT_BRANCH_TARGETS|const_opt"),
+    Reason("Unused extern variables", ".*", ".* -c", r"- symbol \S+ bind 1 type 13 .* in 0x0 value"),
+)  # fmt: skip
+"""The reasons by differences alone, for files that are not among the small programs: what else could differ so has its program there."""
+
+
 def reason_of(program: str, kind: str, line: str) -> str:
-    """The name of a difference's reason, or nothing."""
-    for r in REASONS:
+    """The name of a difference's reason, or nothing; a program with a slash in its name is a file of a folder."""
+    for r in IN_FILES if "/" in program else REASONS:
         if re.fullmatch(r.programs, program) and re.fullmatch(r.kinds, kind) and re.search(r.lines, line):
             return r.name
     return ""

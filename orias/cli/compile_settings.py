@@ -7,8 +7,7 @@ class Settings:
     """Compile options, and messages about the command line.
 
     ``refused``: why the command is refused once its inputs are checked, "" if it is not; ``profile_option``:
-    the first keyword of --profile-options; ``raw_textures``: it is
-    refused if the module has textures. ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one;
+    the first keyword of --profile-options; ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one;
     ``messages``: (severity, text) to print at once; ``late``: warnings to print after the input has passed the front
     end. ``statistics``: parts of ``--compiler-stats``, to standard error or added to ``statistics_file``; ``trace``:
     the file of ``--fdevice-time-trace``, with the event before the compile and the process number that it shows (0: its
@@ -16,7 +15,7 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "profile_option", "raw_textures", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "statistics", "statistics_file", "tensor_access", "trace",
+        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "profile_option", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "statistics", "statistics_file", "tensor_access", "trace",
         "trace_after", "trace_pid",
     )  # fmt: skip
 
@@ -27,7 +26,6 @@ class Settings:
         self.messages: list[tuple[str, str]] = []
         self.late: list[str] = []
         self.refused: str = ""
-        self.raw_textures: bool = False
         self.profile_option: str | None = None
         self.link_info: str = ""
         """The file of --link-info."""

@@ -29,6 +29,8 @@ _STEPS = ("Program uses ",), _AFTER_FRONT_END, ("Pragma '",)
 _LAST_STEP = len(_STEPS)
 OWN_NAME = "orias"
 """The program's own name; under any other, messages have ptxas's form."""
+_REFERENCES = ("textures", "samplers", "surfaces")
+"""What is reported of a kernel beside constant banks, in this order."""
 STRING_NAME = "application ptx input"
 """Name of input texts in messages."""
 
@@ -60,6 +62,14 @@ def read_inputs(command: Command, missing: list[tuple[str, int]]) -> list[tuple[
             except (OSError, ValueError):
                 missing.append((text, len(sources)))
     return sources
+
+
+def _can_be_written(path: str) -> bool:
+    """Whether a file can be opened for writing, as ptxas does before it generates code."""
+    if os.path.exists(path):
+        return not os.path.isdir(path) and os.access(path, os.W_OK)
+    folder, _, name = path.rpartition("/")
+    return name != "" and os.access(folder or ("/" if path[:1] == "/" else "."), os.W_OK | os.X_OK)
 
 
 def write_output(path: str, data: bytes) -> None:
@@ -316,7 +326,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if s.parse_only:
         from orias.cli.parse_only import parse_only
 
-        _say_all(parse_only(sources, s.parse_only, s.options.release), sources, out)
+        _say_all(parse_only(sources, s.parse_only, s.options.release, s.options.raw_textures), sources, out)
         if out.errors:
             out.aborted()
             return FAILURE
@@ -340,9 +350,8 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         if out.errors:
             out.aborted()
             return FAILURE
-    refused = _refused_code(s, sources)
-    if refused:
-        out.say("fatal", refused)
+    if s.profile_option is not None:
+        out.say("fatal", f"Unknown profile option '{s.profile_option}'")
         return FAILURE
     if s.show_phases:
         from orias.cli.phase_text import phase_times
@@ -359,6 +368,9 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         out.say("warning", text)
     if out.errors:
         out.aborted()
+        return FAILURE
+    if not _can_be_written(s.output):
+        out.say("fatal", f"Output file '{s.output}' could not be opened")
         return FAILURE
     _usage_warnings(cubin, s, out)
     for name in cubin.unknown_stacks if s.says_stacks else ():
@@ -439,18 +451,6 @@ def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool
     return True
 
 
-def _refused_code(s: Settings, sources: list[tuple[str, str | bytes]]) -> str:
-    """Why code is not written that an option would change, "" if it would not."""
-    if s.profile_option is not None:
-        return f"Unknown profile option '{s.profile_option}'"
-    if s.raw_textures:
-        from orias.cli.input_messages import uses_textures
-
-        if uses_textures(sources):
-            return "Option '--set-texmode-raw' is not supported by Orias for modules with textures"
-    return ""
-
-
 def _has_loc(text: str | bytes) -> bool:
     """True if a PTX text has line information."""
     words = text.split() if isinstance(text, bytes) else text.encode("latin-1", "replace").split()
@@ -524,6 +524,9 @@ def _kernel_lines(k: "KernelInfo", cubin: "Cubin", arch: str, out: Messages) -> 
     for bank, size in sorted(k.constant.items()):
         if size:
             used += f", {size} bytes cmem[{bank}]"
+    for name in _REFERENCES:
+        if k.references.get(name):
+            used += f", {k.references[name]} {name}"
     lines = [_info(f"Compiling entry function '{k.name}' for '{arch}'", out), *_properties(k, k.name, out)]
     lines += [_info(used, out), _info(f"Compile time = {1000 * k.seconds:.3f} ms", out)]
     for name, f in _copies_in(k, cubin):

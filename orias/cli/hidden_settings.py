@@ -1,7 +1,7 @@
 """ptxas's messages on its hidden options (measured on 13.0.88)."""
 
 from orias.cli.compile_settings import Settings
-from orias.cli.parse import Command, UsageError
+from orias.cli.parse import Command
 
 
 def older_than(arch: str, number: int) -> bool:
@@ -29,12 +29,7 @@ def unmet(c: Command) -> list[str]:
 
 
 def options_before(c: Command, s: Settings, arch: str) -> None:
-    """Messages that precede those on other options; `arch`: the target as given, such as ``lto_80``.
-
-    Raises UsageError where ptxas stops at once.
-    """
-    if c.has("fast-compile") and clones(c) and not c.flag("compile-only"):
-        raise UsageError("Conflicting options -cloning=yes and --fast-compile specified")
+    """Messages that precede those on other options; `arch`: the target as given, such as ``lto_80``."""
     known = "100" in arch and not arch.startswith("lto_")
     if c.flag("sw4915215") and known and not arch.endswith("a"):
         s.messages.append(("error", f"Option 'sw4915215=true' not supported for gpu architecture '{arch}'"))

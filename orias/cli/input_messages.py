@@ -12,7 +12,6 @@ from orias.target.target_names import TENSOR_MEMORY
 
 _TARGET = re.compile(r"\.target\s+sm_(\w+)")
 _OPTIONS = re.compile(r"\.target\s+([^\n/.]*)")
-_TEXTURES = re.compile(r"\.(?:texref|samplerref|surfref)\b|\b(?:tex|tld4|txq|suq|suld|sust|sured|istypep)\.")
 _TENSOR_ACCESS = (
     "Command line option '--g-tensor-memory-access-check / --gno-tensor-memory-access-check' "
     "not supported for '.target sm_{}', will be ignored"
@@ -77,11 +76,6 @@ def _declares_debug(text: str | bytes) -> bool:
 def _has_debug(text: str | bytes) -> bool:
     """True if an input has debug sections."""
     return ".section" in _text(text) or "@@DWARF" in _text(text)
-
-
-def uses_textures(sources: list[tuple[str, str | bytes]]) -> bool:
-    """True if an input names textures, samplers or surfaces, or has instructions on them."""
-    return any(_TEXTURES.search(_text(text)) for _, text in sources)
 
 
 def target_refusal(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> str:

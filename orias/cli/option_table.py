@@ -90,7 +90,11 @@ OPTIONS: "Final[tuple[tuple[str, str, int, str, str], ...]]" = (
 )  # fmt: skip
 """Long name, short name, kind, value in the help text, help text."""
 
-ALIASES: "Final[dict[str, str]]" = {"abi": "abi-compile"}
+ALIASES: "Final[dict[str, str]]" = {
+    "abi": "abi-compile", "compilerStats": "compiler-stats", "compilerStatsFile": "compiler-stats-file", "timeTraceFile": "fdevice-time-trace",
+    "ftracePhaseAfter": "ftrace-phase-after", "fext": "force-externals", "ptxlen": "ptx-length", "cudasw32f3056bbb": "cuda32f3056bbb",
+    "device-stack-protector-size": "device-stack-protector-frame-size-threshold",
+}  # fmt: skip
 """Short names of hidden options that are another word than the long one."""
 
 HIDDEN: "Final[tuple[tuple[str, int, bool], ...]]" = (
@@ -106,11 +110,16 @@ HIDDEN: "Final[tuple[tuple[str, int, bool], ...]]" = (
     ("print-potentially-overlapping-membermasks", FLAG, True), ("profile-options", LIST, False), ("ptx-length", NUMBER, False),
     ("query-controls", TEXT, True), ("set-texmode-raw", BOOL, True), ("sw1729687", BOOL, True), ("sw200387803", BOOL, True),
     ("sw200428197", BOOL, True), ("sw200764156", BOOL, True), ("sw2614554", BOOL, True), ("sw2837879", BOOL, True), ("sw4575628", BOOL, True),
-    ("sw4915215", BOOL, True), ("sw4936628", BOOL, True), ("verbose-tkinfo", BOOL, True),
+    ("sw4915215", BOOL, True), ("sw4936628", BOOL, True), ("verbose-tkinfo", BOOL, True), ("cimm", FLAG, True), ("fastimul", FLAG, True),
+    ("fdcmpt", FLAG, True), ("slr", FLAG, True), ("uumn", FLAG, True), ("key", TEXT, False), ("nv-host", TEXT, True),
+    ("reserve-null-pointer", FLAG, True), ("cuda32f3056bbb", BOOL, False),
 )  # fmt: skip
 """Options of ptxas that are not in its help text: long name, kind, whether the name also works with one dash."""
 
-DEPRECATED: "Final" = ("force-externals", "link-info")
+STATISTICS: "Final" = {"time": "t", "memory": "m", "phase-wise": "p", "detailed": "d"}
+"""Long values of --compiler-stats, and the short ones."""
+
+DEPRECATED: "Final" = ("force-externals", "key", "link-info")
 """Hidden options that ptxas warns of while it reads them."""
 
 OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
@@ -172,7 +181,7 @@ ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
 NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
 
 UNSUPPORTED: "Final[tuple[str, ...]]" = (
-    "okey", "set-texmode-raw",
+    "okey", "nv-host", "reserve-null-pointer", "cuda32f3056bbb",
 )  # fmt: skip
 """Options that change what ptxas writes and are not implemented: inputs are read and checked, then refused if it matters to them."""
 
@@ -184,7 +193,7 @@ def allowed(option: str) -> tuple[str, ...]:
 
         return tuple(f"{kind}_{n}" for kind in ("compute", "lto", "sm") for n in COMPILED)
     if option == "compiler-stats":
-        return ("t", "m", "p", "d")
+        return ("t", "m", "p", "d", *STATISTICS)
     return ("memcheck", "threadsteer") if option == "sanitize" else ()
 
 

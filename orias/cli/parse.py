@@ -20,12 +20,17 @@ from orias.cli.option_table import (
     OPTIONS,
     ORIAS_ONLY,
     OWN,
+    STATISTICS,
     TEXTS,
     allowed,
 )
 
 MAX_OPTION_FILES = 64
 """Largest number of options files per command line, including nested ones."""
+
+
+BLANKS = " \t\n\v\f\r"
+"""What C takes for blanks."""
 
 
 class UsageError(Exception):
@@ -74,8 +79,12 @@ class Command:
         return out
 
 
-def parse_number(text: str, unsigned: bool = False) -> int:
-    """A number in the syntax of C's ``strtol``: decimal, 0x hexadecimal, 0 octal, sign; empty is 0."""
+def parse_number(text: str, unsigned: bool = False, long: bool = False) -> int:
+    """A number in the syntax of C's ``strtol``: decimal, 0x hexadecimal, 0 octal, sign; empty is 0.
+
+    `unsigned`: the option takes 32 bits without a sign; `long`: it takes the lowest 32 of 64 bits.
+    """
+    text = text.lstrip(BLANKS)
     body = text.lstrip("+-")
     sign = -1 if text[:1] == "-" else 1
     if len(text) - len(body) > 1 or "_" in body:
@@ -92,6 +101,8 @@ def parse_number(text: str, unsigned: bool = False) -> int:
     except ValueError:
         raise UsageError(f"'{text}': expected a number") from None
     value *= sign
+    if long:
+        return low_word(value)
     if unsigned and not 0 <= value < 1 << 32:
         raise UsageError(f"32-bit hex value ({text}) out of range")
     if not unsigned and not -(1 << 31) <= value < 1 << 31:
@@ -99,9 +110,14 @@ def parse_number(text: str, unsigned: bool = False) -> int:
     return value
 
 
+def low_word(value: int) -> int:
+    """The lowest 32 bits, with sign, of a number that C's ``strtol`` brings into 64 bits."""
+    return (max(-(1 << 63), min(value, (1 << 63) - 1)) + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 def split_words(text: str) -> list[str]:
     """Words of an options file, separated by blanks; double quotes protect blanks, a backslash takes the next character as it
-    is, except that a double quote never becomes part of a word.
+    is, except that a double quote never becomes part of a word.  Raises UsageError if the text ends in quotes or after a backslash.
     """
     out: list[str] = []
     word = ""
@@ -110,7 +126,9 @@ def split_words(text: str) -> list[str]:
     while i < len(text):
         c = text[i]
         i += 1
-        if c == "\\" and i < len(text):
+        if c == "\\":
+            if i == len(text):
+                raise UsageError("Stray '\\' character")
             word += "" if text[i] == '"' else text[i]
             inside = True
             i += 1
@@ -124,9 +142,28 @@ def split_words(text: str) -> list[str]:
         else:
             word += c
             inside = True
+    if quoted:
+        raise UsageError("Stray '\"' character")
     if inside:
         out.append(word)
     return out
+
+
+def split_list(text: str) -> list[str]:
+    """The values of a list, separated by commas, without the blanks around them; double quotes protect commas and are no part of a
+    value.  Raises UsageError if the text ends in quotes.
+    """
+    if '"' not in text:
+        return [value for part in text.split(",") if (value := part.strip(BLANKS))]
+    parts = text.split('"')
+    if len(parts) % 2 == 0:
+        raise UsageError("Stray '\"' character")
+    values = [""]
+    for number, part in enumerate(parts):
+        first, *rest = [part] if number % 2 else part.split(",")
+        values[-1] += first
+        values += rest
+    return [value for part in values if (value := part.strip(BLANKS))]
 
 
 class _Parser:
@@ -192,18 +229,19 @@ class _Parser:
             c.inputs.append(("string", value))
             return
         if name == "options-file":
-            for file in value.split(","):
+            for file in split_list(value):
                 self.options_file(file)
             return
         if kind in (LIST, CHOICES):
             if name == "profile-options" and name in c.lists:
                 raise UsageError(f"redefinition of argument '{name}'")
-            for v in value.split(","):
-                if kind == CHOICES and v and v not in allowed(name):
+            values = split_list(value)
+            for v in values:
+                if kind == CHOICES and v not in allowed(name):
                     raise UsageError(f"Value '{v}' is not defined for option '{name}'")
-                if name == "profile-options" and v and "=" not in v:
+                if name == "profile-options" and "=" not in v:
                     raise UsageError(f"'{v}' is not in 'keyword=value' format")
-            c.lists.setdefault(name, []).extend(v for v in value.split(",") if v)
+            c.lists.setdefault(name, []).extend([STATISTICS.get(v, v) for v in values] if kind == CHOICES else values)
             return
         if kind == TEXTS:
             c.lists.setdefault(name, []).append(value)
@@ -231,6 +269,8 @@ class _Parser:
         try:
             with open(name, encoding="utf-8", errors="surrogateescape") as f:
                 text = f.read()
+        except IsADirectoryError:
+            return  # ptxas opens it and finds nothing.
         except OSError:
             raise UsageError(f"Could not open options file '{name}'") from None
         self.run(split_words(text))

@@ -13,12 +13,12 @@ from orias.ptx.parser import parse
 from orias.ptx.targets import newest_of, refusal
 
 
-def parse_only(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[Diagnostic]:
-    """Diagnostics of the inputs for a target (``compute_80``) and a release of the tools; CompileError if one cannot be read."""
+def parse_only(sources: list[tuple[str, str | bytes]], arch: str, release: str, raw_textures: bool) -> list[Diagnostic]:
+    """Diagnostics of the inputs for a target (``compute_80``), a release of the tools and a mode of textures; CompileError if one cannot be read."""
     found: list[Diagnostic] = []
     modules: list[Module] = []
     for name, text in sources:
-        module = parse(text, name, newest_of(release))
+        module = parse(text, name, newest_of(release), (), raw_textures)
         modules.append(module)
         found += module.warnings
         why = refusal(module.target, arch)

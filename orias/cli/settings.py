@@ -8,7 +8,7 @@ import os
 from orias.cli.compile_settings import Settings
 from orias.cli.hidden_settings import clones, hidden_options, older_than, options_after, options_before, reservation
 from orias.cli.option_table import UNSUPPORTED
-from orias.cli.parse import Command, UsageError, parse_number
+from orias.cli.parse import BLANKS, Command, UsageError, low_word, parse_number
 from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_environment, parse_setting, read_knob_file
 from orias.options import CAPSULES, Options
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, STEPS
@@ -22,13 +22,18 @@ _CACHES = {
 _FAST = ("max", "mid", "min", "0")
 _GUARDED_BYTES = 16
 """Local variables of that size are guarded unless an option says otherwise (ptxas 13.0.88)."""
+_DIGITS = 20
+"""A number of so many decimal digits has more than 64 bits."""
+_NO_WARPS = 63
+"""ptxas 13.0.88 divides by zero for fewer threads below zero."""
+_TOO_MANY = (1 << 31) - 1
 _REFUSED = "Option '--{}' is not supported by Orias"
 
 
 def _registers(text: str, name: str, arch: str, s: Settings, patch: bool = False) -> int:
     """A register limit; 0 for none.  `patch`: of -astoolspatch, whose code has the fewest registers."""
     try:
-        n = {"archmin": STEPS[0], "archmax": MOST_REGISTERS}.get(text) or parse_number(text)
+        n = {"archmin": STEPS[0], "archmax": MOST_REGISTERS}.get(text) or parse_number(text, long=True)
     except UsageError:
         raise UsageError(f"Invalid value '{text}' for option '{name}'") from None
     if patch and not 0 <= n <= FEWEST_REGISTERS:
@@ -44,20 +49,21 @@ def _registers(text: str, name: str, arch: str, s: Settings, patch: bool = False
 
 
 def _leading_number(text: str) -> int:
-    """The decimal number at the start of a text, 0 if there is none (as ptxas reads ``-maxntid``)."""
+    """The decimal number at the start of a text, 0 if there is none (as ptxas reads ``-maxntid``: by C's ``atoi``)."""
+    text = text.lstrip(BLANKS)
     digits = ""
-    for ch in text:
-        if not ch.isdecimal():
+    for ch in text[1:] if text[:1] in ("+", "-") else text:
+        if not "0" <= ch <= "9":
             break
         digits += ch
-    return int(digits or "0")
+    value = int(digits.lstrip("0")[:_DIGITS] or "0")
+    return low_word(-value if text[:1] == "-" else value)
 
 
 def _fast_compile(c: Command) -> None:
+    """The conflict of -Ofc and the level."""
     fast = c.values.get("Ofast-compile", "0")
-    if fast not in _FAST:
-        raise UsageError(f"Invalid value for --Ofast-compile/-Ofc ({fast}), is not 'max', 'mid', 'min', or '0'")
-    if c.flag("device-debug") or fast == "0" or not c.has("opt-level"):
+    if fast == "0" or not c.has("opt-level"):
         return
     allowed = 0 if fast == "max" else 1
     level = c.number("opt-level", 3)
@@ -71,35 +77,51 @@ def _fast(c: Command) -> bool:
     return c.flag("fast-compile") and not c.flag("compile-only")
 
 
-def _conflicts(c: Command, s: Settings, arch: str) -> None:
+def _values(c: Command, s: Settings) -> None:
+    """Values that are wrong by themselves."""
     level = c.number("register-usage-level", 5)
     if not 0 <= level <= 10:
         s.warn(f"Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored")
-    if c.values.get("abi-compile", "yes") != "yes":
-        s.messages.append(("error", f"Invalid value '{c.values['abi-compile']}' for option -abi."))
+    fast = c.values.get("Ofast-compile", "0")
+    if fast not in _FAST:
+        raise UsageError(f"Invalid value for --Ofast-compile/-Ofc ({fast}), is not 'max', 'mid', 'min', or '0'")
+    if c.values.get("cuda-api-version", "13.0") != "13.0":
+        raise UsageError(f"Invalid value '{c.values['cuda-api-version']}' for option '--cuda-api-version'")
+
+
+def _conflicts(c: Command, s: Settings, arch: str) -> None:
     if c.has("membermask-overlap") and c.has("no-membermask-overlap"):
         raise UsageError("Conflicting options -no-membermask-overlap and -membermask-overlap specified")
+    if c.values.get("abi-compile", "yes") != "yes":
+        s.messages.append(("error", f"Invalid value '{c.values['abi-compile']}' for option -abi."))
     for name in ("fast-compile", "extensible-whole-program"):
         if c.flag("compile-only") and c.flag(name):
             s.ignored("--compile-only", f"--{name}")
     _split_conflicts(c, s)
+    if _fast(c) and clones(c):
+        raise UsageError("Conflicting options -cloning=yes and --fast-compile specified")
     if _fast(c) and c.flag("extensible-whole-program"):
         s.ignored("--fast-compile", "--extensible-whole-program")
-    _tools_patch(c, s)
+    _fast_compile(c)
+    if c.flag("device-debug") and c.flag("generate-line-info"):
+        s.warn(
+            "Conflicting options --device-debug and --generate-line-info specified, "
+            "ignoring --generate-line-info option"
+        )
     reservation(c, s, arch)
+    _tools_patch(c, s)
     if c.flag("device-debug"):
-        if c.flag("generate-line-info"):
-            s.warn(
-                "Conflicting options --device-debug and --generate-line-info specified, "
-                "ignoring --generate-line-info option"
-            )
+        if c.number("opt-level", 0) != 0:
+            raise UsageError("Optimized debugging not supported")
         for name in ("register-usage-level", "fast-compile"):
             if c.has(name) and (name != "fast-compile" or _fast(c)):
                 s.ignored("--device-debug", f"--{name}")
         if c.values.get("Ofast-compile", "0") != "0":
             s.ignored("--device-debug", "--Ofast-compile=<min,mid,max>")
-        if clones(c) and not c.flag("compile-only") and c.number("opt-level", 0) == 0:
+        if clones(c) and not c.flag("compile-only"):
             raise UsageError("Conflicting options -cloning=yes and -g specified")
+        if c.values.get("abi-compile", "yes") != "yes":
+            s.warn("Program compiled without abi might not work properly under debugger")
     if c.flag("legacy-bar-warp-wide-behavior"):
         name = "--legacy-bar-warp-wide-behavior"
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
@@ -108,7 +130,10 @@ def _conflicts(c: Command, s: Settings, arch: str) -> None:
 
 
 def _split_conflicts(c: Command, s: Settings) -> None:
-    """Conflicts of -split-compile."""
+    """Conflicts of -split-compile; raises UsageError for a value that is wrong."""
+    split = c.number("split-compile", 1)
+    if split < 0:
+        raise UsageError(f"Invalid value '{split}' for option '--split-compile'")
     if not c.has("split-compile") or c.flag("compile-only"):
         shared = False
     else:
@@ -165,12 +190,15 @@ def _limits(c: Command, s: Settings) -> None:
     sizes = c.lists.get("maxntid", [])
     if len(sizes) > 3:
         s.warn("Too many values specified for option '-maxntid', option will be ignored")
-    elif any(v.startswith("-") for v in sizes):
-        raise UsageError(f"Invalid value '{','.join(sizes)}' for option '-maxntid'")
-    elif sizes and not c.has("maxrregcount"):
+    elif sizes:
         numbers = [_leading_number(v) for v in sizes]
-        if all(n > 0 for n in numbers):
-            s.options.maxntid = numbers
+        threads = 1
+        for n in numbers:
+            threads *= n
+        if -_NO_WARPS < threads < 0:
+            raise UsageError(f"Invalid value '{','.join(sizes)}' for option '-maxntid'")
+        if threads and not c.has("maxrregcount"):
+            s.options.maxntid = [n if n > 0 else _TOO_MANY for n in numbers]
     if not c.has("maxrregcount"):
         s.options.minnctapersm = max(0, c.number("minnctapersm", 0))
     s.options.override_directives = c.flag("override-directive-values")
@@ -209,10 +237,7 @@ def _refused(c: Command, s: Settings) -> str:
         value = c.values.get(name)
         if value is None or value == "false" or (name == "okey" and value == "0"):
             continue
-        if name == "set-texmode-raw":
-            s.raw_textures = True
-        else:
-            return _REFUSED.format(name)
+        return _REFUSED.format(name)
     return ""
 
 
@@ -234,16 +259,13 @@ def settings(c: Command) -> Settings:
     arch = c.values.get("gpu-name", Options().arch)
     if arch.startswith("lto_") and arch.endswith("a"):
         raise UsageError(f"Unsupported gpu architecture '{arch}'")
+    if c.has("fdcmpt"):
+        raise UsageError("Unknown option '-fdcmpt'")
     o = Options("sm_" + arch.partition("_")[2])
     s = Settings(o, "" if arch.startswith("sm_") else arch, c.values.get("output-file", "elf.o"))
-    _fast_compile(c)
-    split = c.number("split-compile", 1)
-    if split < 0:
-        raise UsageError(f"Invalid value '{split}' for option '--split-compile'")
-    if c.values.get("cuda-api-version", "13.0") != "13.0":
-        raise UsageError(f"Invalid value '{c.values['cuda-api-version']}' for option '--cuda-api-version'")
     options_before(c, s, arch)
     try:
+        _values(c, s)
         _conflicts(c, s, arch)
         _caches(c, s)
         hidden_options(c, s, arch)
@@ -253,9 +275,6 @@ def settings(c: Command) -> Settings:
         s.messages.append(("fatal", str(e)))
         return s
     options_after(c, s, arch)
-    if c.flag("device-debug") and c.number("opt-level", 0) != 0:
-        s.messages.append(("fatal", "Optimized debugging not supported"))
-        return s
     try:
         controls = _controls(c)
     except UsageError as e:
@@ -281,6 +300,7 @@ def settings(c: Command) -> Settings:
     o.compile_only = c.flag("compile-only")
     o.extensible = c.flag("extensible-whole-program") and not _fast(c)
     o.force_rela = c.flag("force-rela")
+    o.raw_textures = c.flag("set-texmode-raw")
     o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
     s.refused = _refused(c, s)
     # No keyword is known: ptxas 13.0.88 takes none of those tried for any target.
@@ -307,7 +327,7 @@ def settings(c: Command) -> Settings:
     inserted = "" if c.flag("compile-as-tools-patch") else c.values.get("sanitize", "")
     o.thread_steering = inserted == "threadsteer"
     o.access_checks = inserted == "memcheck"
-    o.split_compile = 1 if c.flag("sw2614554") else split
+    o.split_compile = 1 if c.flag("sw2614554") else c.number("split-compile", 1)
     o.jobserver = c.flag("jobserver")
     s.statistics = c.lists.get("compiler-stats", [])
     s.statistics_file = c.values.get("compiler-stats-file", "") if c.has("compiler-stats") else ""

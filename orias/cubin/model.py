@@ -71,7 +71,7 @@ class Variable:
 
     __slots__ = (
         "align", "binding", "common", "data", "declared", "extern", "functions", "managed", "name", "offset", "relocs", "relocs_applied", "size", "space",
-        "unified",
+        "unified", "written",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +93,8 @@ class Variable:
         self.extern: bool = extern
         self.declared: str = name
         """The name in the PTX text, of which ``name`` is the symbol."""
+        self.written: str = name
+        """The symbol's text: that of several variables of several inputs can be the same."""
         self.relocs: list[Reloc] = []
         self.functions: list[Reloc] = []
         """The addresses of functions that ``data`` holds as offsets in the section of the only kernel; ``type``: 8, or the number of the only byte."""

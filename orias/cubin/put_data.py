@@ -34,7 +34,7 @@ def add_variables(w: Work) -> None:
 def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
     """Enter a variable and its bytes; ``in_table``: it has a slot in the address table."""
     if v.space in REFERENCE_TYPES:
-        w.define(OutSymbol(v.name, v.binding, REFERENCE_TYPES[v.space]))
+        w.define_as(v.name, OutSymbol(v.written, v.binding, REFERENCE_TYPES[v.space]))
         return
     linked = w.m.linked
     if v.space not in ("global", "const", "shared"):
@@ -61,7 +61,7 @@ def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
         value = max(v.offset, 0)
         if section is not None:
             _store(section, v)
-    symbol = w.define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
+    symbol = w.define_as(v.name, OutSymbol(v.written, v.binding, type_, other, section, value, v.size))
     if common:
         symbol.common, symbol.value = True, v.align
     if v.unified is not None and section is not None:

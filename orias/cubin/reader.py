@@ -226,7 +226,8 @@ class Reader:
         where = f".nv.info.{k.name}: {r.name()}"
         code = r.code
         if code == nv.BINDLESS_SURFACE_BANK:
-            k.bindless_surface, k.surface_named_again = True, k.bindless_surface
+            k.surface_named_again = k.bindless_surface or k.bindless_texture
+            k.bindless_surface |= not k.bindless_texture
         elif code in _FLAGS:
             setattr(k, _FLAGS[code], True)
         elif code in _LISTS:

@@ -124,8 +124,12 @@ class Work:
 
     def define(self, symbol: OutSymbol) -> OutSymbol:
         """Enter a symbol that can be found by name."""
+        return self.define_as(symbol.name, symbol)
+
+    def define_as(self, name: str, symbol: OutSymbol) -> OutSymbol:
+        """Enter a symbol that can be found by a name, which need not be its text."""
         self.b.add_symbol(symbol)
-        self.symbols[symbol.name] = symbol
+        self.symbols[name] = symbol
         return symbol
 
     def define_once(self, symbol: OutSymbol) -> None:

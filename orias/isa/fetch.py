@@ -38,8 +38,8 @@ def scattered(total: int) -> tuple[int, int]:
     return first, total - first
 
 
-def source_widths(op: Op, src: list[Opnd]) -> list[int]:
-    """Number of registers of each source of a fetch."""
+def value_counts(op: Op, src: list[Opnd]) -> tuple[int, int]:
+    """How many values the first source of a fetch has, and the second (0: there is none)."""
     shape = next((word_text(o) for o in src if o & KIND_MASK == K_WORD), "")
     mods = op.mods
     place = place_words(shape)
@@ -47,10 +47,14 @@ def source_widths(op: Op, src: list[Opnd]) -> list[int]:
     rest = handle + ("AOFFI" in mods) + ("PTP" in mods) * 2 + ("DC" in mods)
     if op.base == "TXD":
         packed = "AOFFI" in mods and not shape.startswith("ARRAY_")
-        sizes = (place + handle + packed, 2 * dimensions(shape))
-    else:
-        rest += sum(m in mods for m in _SCALARS)
-        sizes = scattered(place + rest) if "SCR" in mods else (place, rest)
+        return place + handle + packed, 2 * dimensions(shape)
+    rest += sum(m in mods for m in _SCALARS)
+    return scattered(place + rest) if "SCR" in mods else (place, rest)
+
+
+def source_widths(op: Op, src: list[Opnd]) -> list[int]:
+    """Number of registers of each source of a fetch."""
+    sizes = value_counts(op, src)
     out = []
     seen = 0
     for o in src:

@@ -13,6 +13,7 @@ from orias.cubin.model import (
     SourceFile,
     SubFunction,
 )
+from orias.cubin.relocs import R_SAMP_HEADER_INDEX, R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
 from orias.cubin.unified import stub
 from orias.cubin.variable_layout import align_up, global_bytes
 from orias.cubin.writer import write
@@ -165,9 +166,8 @@ def _name_surfaces(codes: list[KernelCode]) -> None:
     """Sets the records for surfaces as ptxas has them: two where one is used, one in functions after that, in ptxas's order."""
     seen = False
     for code in codes:
-        code.surface_named_again = code.bindless_surface
         seen = seen or code.bindless_surface
-        code.bindless_surface = seen
+        code.surface_named_again = seen
 
 
 def _text_sections(
@@ -245,6 +245,10 @@ def packed_sampler(fields: dict[str, int]) -> int:
     return sum(code << 8 * k for k, code in enumerate(codes))
 
 
+_REFERENCES: Final = {R_TEX_HEADER_INDEX: "textures", R_SAMP_HEADER_INDEX: "samplers", R_SURF_HEADER_INDEX: "surfaces"}
+_HANDLE_BYTES: Final = 4
+
+
 def _kernel_info(kernel: Kernel, code: KernelCode, text: EmittedText, target: Target) -> KernelInfo:
     info = KernelInfo(code.name)
     info.registers = code.num_regs
@@ -258,6 +262,10 @@ def _kernel_info(kernel: Kernel, code: KernelCode, text: EmittedText, target: Ta
     info.instructions = len(text.code) // 16
     if target.has(features.CONSTANT_OPERANDS):
         info.constant[0] = target.word("parameters") + kernel.param_bytes
+        for r in code.texture_relocs:
+            info.constant[0] = max(info.constant[0], r.offset + _HANDLE_BYTES)
+            what = _REFERENCES[r.type]
+            info.references[what] = info.references.get(what, 0) + 1
     if text.table_bytes:
         info.constant[2] = len(text.table_bytes)
     return info

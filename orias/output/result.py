@@ -12,7 +12,7 @@ class KernelInfo:
     """What the compiler used for one kernel: registers (as reported), named barriers, and sizes in bytes."""
 
     __slots__ = (
-        "barriers", "constant", "instructions", "is_entry", "name", "registers", "seconds", "shared", "spill_loads", "spill_stores",
+        "barriers", "constant", "instructions", "is_entry", "name", "references", "registers", "seconds", "shared", "spill_loads", "spill_stores",
         "stack", "stack_cumulative", "start",
     )  # fmt: skip
 
@@ -28,6 +28,8 @@ class KernelInfo:
         self.shared: int = 0
         self.constant: dict[int, int] = {}
         """Constant bank number -> bytes."""
+        self.references: dict[str, int] = {}
+        """How many textures, samplers and surfaces have a handle in constant bank 0."""
         self.instructions: int = 0
         """Number of static instructions of the section, without padding."""
         self.start: float = 0.0

@@ -22,6 +22,8 @@ _LEAVE_NOP: Final = frozenset((_GATHER, "bar.warp", "barrier.cluster"))
 _COMBINED: Final = frozenset(("atom", "red"))
 """Operations that the threads of a warp combine first (orias.passes.uniform_atomics)."""
 _UNNAMED: Final = "activemask"
+_ONCE_WITHOUT: Final = frozenset(("shfl", "vote"))
+"""Operations that had a form without ``.sync``, which has no record."""
 _USED_BYTES: Final = "used_bytes_mask"
 
 
@@ -79,7 +81,8 @@ def _lines(functions: list[Function]) -> tuple[dict[int, set[str]], dict[int, in
             if isinstance(s, Pragma) and s.text.startswith(_USED_BYTES):
                 mask = _number(s.text[len(_USED_BYTES) :])
             elif isinstance(s, Instr):
-                names.setdefault(s.line, set()).add(s.sig.name)
+                plain = s.sig.name in _ONCE_WITHOUT and ".sync" not in s.sig.text
+                names.setdefault(s.line, set()).add(_UNNAMED if plain else s.sig.name)
                 if mask and s.sig.name == "ld":
                     masks[s.line] = mask
                 mask = 0

@@ -9,9 +9,10 @@ from itertools import combinations
 from typing import final
 
 from orias.diag import Unsupported
+from orias.isa.fetch import value_counts
 from orias.isa.gmma_forms import c_count, c_start
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.op import F_BRANCH, F_COMMUTES, F_DOUBLE, F_PSEUDO, F_WGMMA, op
+from orias.isa.op import F_BRANCH, F_COMMUTES, F_DOUBLE, F_PSEUDO, F_TEXTURE, F_WGMMA, op
 from orias.isa.operand import (
     ABS,
     INV,
@@ -23,6 +24,8 @@ from orias.isa.operand import (
     K_SYM,
     K_UP,
     K_UR,
+    K_WORD,
+    KIND_MASK,
     NEG,
     NOT_PT,
     PT,
@@ -52,6 +55,8 @@ from orias.ori.ir import ACQUIRES, OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 from orias.target import features
 
+_PAIR = 2
+"""Registers that a constant of 64 bits fills."""
 _FENCE = op("fence")
 _BARRIER_THREADS = 0xFFF
 """Mask of a barrier's number of threads."""
@@ -181,6 +186,8 @@ class _Legalizer:
         if inst.op.base == "ATOMG" and inst.dst == [RZ, PT] and not self.acquires:
             self._reduction(inst)
         self._addresses(inst)
+        if inst.op.flags & F_TEXTURE:
+            self._values(inst)
         if inst.op.base == "I2F" and is_imm(inst.src[0]) and src_width(inst.op, 0, inst.src[0]) == 2:
             # The form's immediate would be the upper word of the integer (orias/sim/core/image.py), not its value.
             inst.src[0] = self._to_register(inst, inst.src[0], 0, False)
@@ -206,6 +213,17 @@ class _Legalizer:
             k += 1
         if not in_file(inst.src[k], K_R):
             inst.src[k] = RZ if inst.src[k] == K_IMM else self._to_register(inst, inst.src[k], k, False)
+
+    def _values(self, inst: Inst) -> None:
+        """Values of a fetch that became one constant of two words: RZ and an immediate stand for one register only."""
+        if any(o & KIND_MASK == K_WORD for o in inst.src):
+            for k, count in enumerate(value_counts(inst.op, inst.src)):
+                if count == _PAIR and (is_imm(inst.src[k]) or inst.src[k] == RZ):
+                    d = self.fn.new_vreg(K_R, _PAIR)
+                    self.out.append(
+                        self.fn.new_inst(OP_COPY, [d], [K_IMM if inst.src[k] == RZ else inst.src[k]], loc=inst.loc)
+                    )
+                    inst.src[k] = d
 
     def _addresses(self, inst: Inst) -> None:
         for a in inst.op.addr:

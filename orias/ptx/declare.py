@@ -18,7 +18,7 @@ from orias.ptx.declaration_words import (
 from orias.ptx.expr import word_value
 from orias.ptx.gates import DIRECTIVES
 from orias.ptx.initial import Value, check_initialiser, read_initialiser
-from orias.ptx.input_scopes import hidden_variable
+from orias.ptx.input_scopes import keep_apart
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition, unallocated
@@ -33,6 +33,8 @@ MAX_VARIABLES: Final = 1 << 16
 FIRST_WITH_ABI: Final = 30
 """PTX version since which calls follow an ABI, which registers and local variables of a whole module would break."""
 
+RAW_TEXTURES: Final = "texmode_raw"
+"""The mode of textures that ``.target`` cannot name."""
 _NOT_GLOBAL: Final = ".common variables must be declared in .global space"
 
 
@@ -188,8 +190,10 @@ def _handle_errors(state: State, type_: str, line: int) -> None:
 
 
 def sampler_mode(state: State, type_: str, line: int) -> None:
-    """Reports a sampler where textures have samplers of their own."""
-    if type_ == "samplerref" and "texmode_independent" not in state.module.target_options:
+    """Reports a sampler where textures have none of their own, and any reference where there may be none."""
+    if type_ in HANDLE_KINDS and RAW_TEXTURES in state.module.target_options:
+        state.error(f"Instruction or declaration violates .target {RAW_TEXTURES} setting", line)
+    elif type_ == "samplerref" and "texmode_independent" not in state.module.target_options:
         state.error("Instruction or declaration violates .target texmode_unified setting", line)
 
 
@@ -266,8 +270,6 @@ def enter(state: State, var: Var) -> None:
     scope = state.scopes[-1]
     name = var.name
     old = scope.names.get(name)
-    if old is None and state.function is None:
-        old = hidden_variable(state, name)
     if old is None and state.function is None and name[:1] == "%" and name[1:] in SPECIAL:
         old = _special(name)
         for message in redefinition(old, var):
@@ -292,6 +294,7 @@ def enter(state: State, var: Var) -> None:
     function = state.function
     var.function = function
     if function is None:
+        keep_apart(state, name)
         var.index = len(state.module.variables)
         state.module.variables.append(var)
     else:

@@ -2,12 +2,12 @@
 
 Everything after the parser tells functions by their name; so of two with one name the older gets another, which only starts with it.
 ptxas 13.0.88 keeps such functions apart in executables, with equal symbols, and ends with an internal error where they would have
-sections of their own.  Two variables of one name it mixes up; they are refused.
+sections of their own.  Two variables of one name it takes for one, which has the place and the value of the last; here they are two.
 """
 
 from typing import Final
 
-from orias.ptx.ast import Function, Module, Var
+from orias.ptx.ast import Function, Module
 from orias.ptx.parser_state import State
 
 _MARK: Final = "~"
@@ -15,7 +15,7 @@ _MARK: Final = "~"
 
 
 def written(name: str) -> str:
-    """The name of a function in its text."""
+    """The name of a function or variable in its text."""
     return name.partition(_MARK)[0]
 
 
@@ -30,18 +30,12 @@ def end_input(state: State) -> None:
 
 
 def keep_apart(state: State, name: str) -> None:
-    """Rename the forgotten functions of a name that another function gets."""
+    """Rename the forgotten functions and variables of a name that another one gets."""
     for number, found in enumerate(state.hidden.get(name, []), 1):
-        if isinstance(found, Function):
-            found.name = f"{name}{_MARK}{number}"
-
-
-def hidden_variable(state: State, name: str) -> Var | None:
-    """The local variable of this name in an input before, None without one."""
-    return next((found for found in state.hidden.get(name, []) if isinstance(found, Var)), None)
+        found.name = f"{name}{_MARK}{number}"
 
 
 def has_equal_symbols(module: Module) -> bool:
     """Whether two functions, or a function and a variable, would have one symbol if all functions had sections of their own."""
-    variables = {v.name for v in module.variables}
+    variables = {written(v.name) for v in module.variables}
     return any(_MARK in f.name or f.name in variables for f in module.functions)

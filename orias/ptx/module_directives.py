@@ -8,7 +8,7 @@ from typing import Final
 from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import read_attributes
-from orias.ptx.declare import sampler_mode, type_gate
+from orias.ptx.declare import RAW_TEXTURES, sampler_mode, type_gate
 from orias.ptx.headers import check_directives, header_directives, parameters, unsized_results
 from orias.ptx.input_scopes import keep_apart
 from orias.ptx.lexer import T_DOT, T_PUNCT
@@ -35,6 +35,10 @@ def target_directive(state: State) -> None:
             _target(state, name, line)
     if "map_f64_to_f32" in names and number_of(suffix_of(state.module.target)) >= 13:
         state.error("Directive map_f64_to_f32 is not supported with SM 1.3 or higher", line)
+    if state.raw_textures and "texmode_independent" not in state.module.target_options:
+        if "texmode_unified" in state.module.target_options:
+            state.error(f"Conflicting .target option '{RAW_TEXTURES}'", state.lex.line)
+        state.module.target_options = (*state.module.target_options, RAW_TEXTURES)
 
 
 def _target(state: State, name: str, line: int) -> None:

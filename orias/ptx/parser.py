@@ -229,12 +229,17 @@ def _word(digits: str) -> int:
 
 
 def parse(
-    text: str | bytes, file_name: str = "<string>", newest: tuple[int, int] = NEWEST, inputs: Sequence[int] = ()
+    text: str | bytes,
+    file_name: str = "<string>",
+    newest: tuple[int, int] = NEWEST,
+    inputs: Sequence[int] = (),
+    raw_textures: bool = False,
 ) -> Module:
     """Reads a PTX module, of PTX version `newest` or older; raises :class:`orias.diag.CompileError` with all errors.
 
     `inputs`: the lines at which further inputs begin in a text of several (:func:`orias.ptx.module_inputs.input_lines`).
-    Warnings of an accepted module are in ``Module.warnings``.
+    Warnings of an accepted module are in ``Module.warnings``.  `raw_textures`: a module that does not say how its textures and samplers
+    belong together has neither by name.
     """
     if isinstance(text, bytes):
         text = text.decode("latin-1")
@@ -245,6 +250,7 @@ def parse(
         raise CompileError([Diagnostic("fatal", error.message, 0, 0, file_name)]) from None
     parser = Parser(source, file_name, newest, list(inputs))
     state = parser.state
+    state.raw_textures = raw_textures
     # A module is hundreds of thousands of objects without cycles: the cyclic collector would traverse them many times,
     # at half the speed of the parse (measured: 100 000 lines).
     collecting = gc.isenabled()

@@ -54,7 +54,8 @@ CLUSTERS: Final = 16
 SEPARATE_SAMPLERS: Final = 17
 """A sampler is an operand of its own; on other targets it is the upper bits of the texture's handle."""
 UNIFORM_HANDLES: Final = 18
-"""Texture and surface handles are in uniform registers; on other targets in R registers or constant bank 0."""
+"""Texture and surface handles are in uniform registers, and their slots of all kernels after the largest parameters; on other targets
+handles are in R registers or constant bank 0, after the parameters of each kernel."""
 DRIVER_GRADIENTS: Final = 19
 """Sampling with gradients beyond plain TXD calls a driver function; other targets sample by quads."""
 HALF_MIN_MAX: Final = 20

@@ -163,6 +163,7 @@ def test_refused_options(capsys: pytest.CaptureFixture[str], tmp_path: Path, mon
     ):
         assert run(["ptxas", *line]) == 0, line
     assert run(["ptxas", "tex.ptx", "--set-texmode-raw=true"]) == 255
+    assert "Instruction or declaration violates .target texmode_raw setting" in capsys.readouterr().err
     capsys.readouterr()
     assert run(["ptxas", "k.ptx", "--okey", "1"]) == 255
     assert "Option '--okey' is not supported by Orias" in capsys.readouterr().err

@@ -104,11 +104,59 @@ def test_each_calls_its_own(arch: str) -> None:
                     assert list(out) == values, (name, entry, level)
 
 
-def test_variables_are_not_mixed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """ptxas gives two variables of one name the place and value of the last."""
-    texts = [
-        f".global .u32 v = {n};\n" + function("ld.global.u32 %r2, [v];", f"f{n}") + kernel(f"k{n}", f"f{n}")
-        for n in (11, 22)
-    ]
-    assert run(["orias", "-arch=sm_80", *written(texts, tmp_path, "sm_80"), "-o", str(tmp_path / "k.cubin")]) == 255
-    assert "b.ptx, line 4; error   : Duplicate definition of variable 'v'" in capsys.readouterr().err
+def variable(space: str, value: int, name: str = "") -> str:
+    """An input with a variable v of its own, a pointer to it, and a kernel that reads both ways; shared ones are written first."""
+    name = name or f"k{value}"
+    initial = "" if space == "shared" else f" = {value}"
+    write = f"st.shared.u32 [v], {value};" if space == "shared" else ""
+    pointer = f".global .u64 p{value} = v;\n" if space == "global" else ""
+    again = f"ld.global.u64 %b, [p{value}]; ld.global.u32 %r2, [%b];" if space == "global" else "mov.u32 %r2, %r1;"
+    return (
+        f".{space} .u32 v{initial};\n{pointer}.visible .entry {name}(.param .u64 q) {{ .reg .b64 %d, %b; .reg .b32 %r<4>; ld.param.u64 %d, [q]; "
+        f"{write} ld.{space}.u32 %r1, [v]; {again} add.u32 %r1, %r1, %r2; st.global.u32 [%d], %r1; ret; }}\n"
+    )
+
+
+@pytest.mark.parametrize("space", ["global", "const", "shared"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_100a"])
+def test_variables_are_not_mixed_up(arch: str, space: str) -> None:
+    """Each input has its own; ptxas gives two variables of one name the place and value of the last."""
+    sources: list[tuple[str, str | bytes]] = [("k.ptx", HEAD.format(arch) + variable(space, n)) for n in (11, 22, 33)]
+    for options in ({}, {"opt_level": 0}, {"debug": True}):
+        o = Options(arch)
+        for key, value in options.items():
+            setattr(o, key, value)
+        data = compile_text(sources, o).data
+        image = sim.load(data)
+        for n in (11, 22, 33):
+            out = np.zeros(1, np.uint32)
+            image.launch(f"k{n}", 1, 1, [out])
+            assert out[0] == 2 * n
+        if space != "shared":
+            assert [y.name for y in ElfFile(data).symbols].count("v") == 3
+
+
+@pytest.mark.parametrize("linkage", ["", ".visible ", ".weak ", ".extern "])
+def test_a_local_variable_and_another(linkage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the second is, it has nothing to do with the first; the other way round it is an error.  All as ptxas says it."""
+    other = variable("global", 22)
+    other = linkage + (other.replace(" = 22", "") if "extern" in linkage else other)
+    for texts in ([variable("global", 11), other], [other, variable("global", 11)]):
+        line = ["-arch=sm_80", *written(texts, tmp_path, "sm_80"), "-o"]
+        real = subprocess.run([tool("ptxas"), *line, str(tmp_path / "theirs")], capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+        code = run(["ptxas", *line, str(tmp_path / "ours")])
+        assert (code, capsys.readouterr().err) == (real.returncode, real.stderr)
+
+
+def test_objects_with_variables_of_one_name_link(tmp_path: Path) -> None:
+    sources: list[tuple[str, str | bytes]] = [("k.ptx", HEAD.format("sm_80") + variable("global", n)) for n in (11, 22)]
+    o = Options("sm_80")
+    o.compile_only = True
+    (tmp_path / "k.o").write_bytes(compile_text(sources, o).data)
+    command = [tool("nvlink"), "-arch=sm_80", str(tmp_path / "k.o"), "-o", str(tmp_path / "k.cubin")]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    image = sim.load((tmp_path / "k.cubin").read_bytes())
+    for n in (11, 22):
+        out = np.zeros(1, np.uint32)
+        image.launch(f"k{n}", 1, 1, [out])
+        assert out[0] == 2 * n

@@ -315,3 +315,26 @@ def test_faults(machine: tuple[str, str]) -> None:
 def test_wrong_objects(make: Callable[[], Any]) -> None:
     with pytest.raises(ArgumentError):
         make()
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("place", [(0, 0), (5, 0), (0, 3), (5, 3)])
+def test_constant_places(place: tuple[int, int], arch: str) -> None:
+    """Each word of a constant has its register: zeros were one register, whose neighbour was the other coordinate."""
+    data = np.arange(8 * 16, dtype=np.uint32).reshape(8, 16)
+    x, y = place
+    body = f"mov.u32 %r1, {x}; mov.u32 %r2, {y};\n" + "".join(
+        f"{name}.2d.v4.u32.{type_} {{%r0, %r3, %r3, %r3}}, [%rd1, {{{one}, {two}}}]{level};\nmov.u32 %r{k}, %r0;\n"
+        for k, (name, type_, one, two, level) in enumerate(
+            [
+                ("tex", "s32", "%r1", "%r2", ""),
+                ("tex", "f32", f"{x}.5", f"{y}.5", ""),
+                ("tex", "f32", f"{x}.0", f"{y}.0", ""),
+                ("tex.level", "f32", f"{x}.0", f"{y}.0", ", 0.0"),
+            ],
+            4,
+        )
+    )
+    want = [16 * y + x] * 4
+    got = run(body, "orias", arch, Texture(data), places(1, 0, 1))
+    assert got.tolist() == [want] * THREADS

@@ -9,6 +9,12 @@ _CALL = "{ .param .b32 a; st.param.b32 [a], %r1; .param .b32 r; call.uni (r), f,
 _PARAM = ".param .u64 p0"
 _OUT = ".reg .b64 %rd<4>; .reg .b32 %r<9>; .reg .f64 %d<4>; ld.param.u64 %rd1, [p0];"
 
+_READS = f"({_PARAM}) {{ {_OUT} ld.global.u32 %r1, [v]; st.global.u32 [%rd1], %r1; ret; }}\n"
+_TEXTURE = (
+    f".visible .entry k({_PARAM}) {{ {_OUT} .reg .f32 %f<5>; mov.f32 %f1, 0f00000000; tex.2d.v4.f32.f32 {{%f1,%f2,%f3,%f4}}, [IMAGE, {{%f1,%f1}}]; "
+    "st.global.f32 [%rd1], %f1; ret; }\n"
+)
+
 FILES = {
     **BASE,
     "t80.ptx": _80 + ".visible .entry e80(){ ret; }\n",
@@ -39,4 +45,23 @@ FILES = {
     "list.json": "[]",
     "object.json": "{}",
     "ok.opt": "-arch=sm_80 k.ptx",
+    "lv1.ptx": _80 + ".global .u32 v = 7;\n.visible .entry lv1" + _READS,
+    "lv2.ptx": _80 + ".global .u32 v = 9;\n.visible .entry lv2" + _READS,
+    "lv3.ptx": _80 + ".global .u32 v;\n.visible .entry lv3" + _READS,
+    "lv4.ptx": _80 + ".visible .global .u32 v = 9;\n.visible .entry lv4" + _READS,
+    "lc1.ptx": _80 + ".const .u32 v = 7;\n.visible .entry lc1" + _READS.replace("global.u32 %r1", "const.u32 %r1"),
+    "lc2.ptx": _80 + ".const .u32 v = 9;\n.visible .entry lc2" + _READS.replace("global.u32 %r1", "const.u32 %r1"),
+    "ls1.ptx": _80 + ".shared .u32 v;\n.visible .entry ls1" + _READS.replace("global.u32 %r1", "shared.u32 %r1"),
+    "ls2.ptx": _80 + ".shared .u32 v;\n.visible .entry ls2" + _READS.replace("global.u32 %r1", "shared.u32 %r1"),
+    "tex.ptx": _75 + ".global .texref t;\n" + _TEXTURE.replace("IMAGE", "t"),
+    "texu.ptx": _75.replace("sm_75", "sm_75, texmode_unified") + ".global .texref t;\n" + _TEXTURE.replace("IMAGE", "t"),
+    "texi.ptx": _75.replace("sm_75", "sm_75, texmode_independent") + ".global .texref t;\n.global .samplerref s;\n" + _TEXTURE.replace("IMAGE", "t, s"),
+    "g1.opt": "-v\n\n# a comment\n-arch=sm_80\n",
+    "g2.opt": "k.ptx -o x.cubin\r\n-v\r\n",
+    "g3.opt": "-o \"x y.cubin\" -v",
+    "g4.opt": "-arch=sm_80 -O9 -foo",
+    "g5.opt": "--maxrregcount 32 \\\n-v",
+    "g6.opt": "-O1 -v",
+    "g7.opt": "-ias '.version 8.0'",
+    "g8.opt": "\"unclosed -v",
 }  # fmt: skip

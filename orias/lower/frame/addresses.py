@@ -173,7 +173,10 @@ def reference_slot(ctx: Emitter, var: Var, sampler: Var | None = None) -> int:
     for at, symbols in words.items():
         if symbols == names:
             return at // 4
-    first = data_layout.align_up(kernel.param_bytes, ctx.target.number("reference_alignment"))
+    # Where all kernels have their slots at one place, it is after the largest parameters.
+    common = ctx.target.has(features.UNIFORM_HANDLES)
+    parameters = ctx.module.largest_parameters() if common else kernel.param_bytes
+    first = data_layout.align_up(parameters, ctx.target.number("reference_alignment"))
     at = ctx.target.word("parameters") + first + 4 * len(words)
     upper = R_SAMP_HEADER_INDEX_0 if ctx.target.has(features.SEPARATE_SAMPLERS) else R_SAMP_HEADER_INDEX
     types = {"texref": R_TEX_HEADER_INDEX, "surfref": R_SURF_HEADER_INDEX, "samplerref": upper}

@@ -7,6 +7,7 @@ from orias.cubin.callgraph import prototype_text
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, UnifiedId, Variable
 from orias.cubin.relocs import R_8_0, R_64, R_FUNC_DESC_8_0, R_FUNC_DESC_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
+from orias.ptx.input_scopes import written
 from orias.target import descriptors, features
 from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target
@@ -144,6 +145,7 @@ def cubin_variable(v: Var, space: str, symbol: str) -> Variable:
     """The cubin's record of a module-level or shared variable, without data."""
     out = Variable(symbol, space, v.size, var_align(v), BINDING[v.linkage], None, v.linkage == "extern")
     out.declared = v.name
+    out.written = written(symbol)
     out.common = v.linkage == "common"
     out.managed = "managed" in v.attributes
     out.unified = unified_id(v.attributes)

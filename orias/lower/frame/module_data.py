@@ -10,6 +10,7 @@ from orias.lower.frame.function_graph import FunctionGraph
 from orias.lower.frame.program import Kernel, Program
 from orias.lower.frame.shared_layout import SharedLayout
 from orias.ptx.ast import Function, Module, SymInit, Var
+from orias.ptx.input_scopes import written
 
 _LARGEST_DATA: Final = 1 << 28
 """Bytes of initial values that a module may have: a short text can ask for any number (a limit of Orias)."""
@@ -157,7 +158,9 @@ class ModuleData:
         for v in sorted(every, key=lambda v: v not in self.used):
             binding = WEAK if v.linkage == "weak" else GLOBAL
             if v in self.used or v.linkage != "extern":
-                self._program.variables.append(Variable(v.name, v.type, 0, 1, binding))
+                reference = Variable(v.name, v.type, 0, 1, binding)
+                reference.written = written(v.name)
+                self._program.variables.append(reference)
         for v in reversed(every):
             if v.type == "samplerref":
                 self._program.samplers.append((v.name, v.fields or {}))

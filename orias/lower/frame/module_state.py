@@ -3,6 +3,7 @@
 from typing import Final, final
 
 from orias.diag import Unsupported
+from orias.lower.frame.data_layout import param_places
 from orias.lower.frame.function_graph import FunctionGraph
 from orias.lower.frame.module_data import ModuleData, module_variables
 from orias.lower.frame.program import Kernel, LowerOptions, Program
@@ -21,6 +22,7 @@ class ModuleState:
 
     __slots__ = (
         "_helper_count",
+        "_most_parameters",
         "_variable_registers",
         "accesses",
         "ast",
@@ -48,6 +50,14 @@ class ModuleState:
         self.accesses: int = 0
         """How many accesses to memory have a check."""
         self.kernel: Kernel
+        self._most_parameters: int = -1
+
+    def largest_parameters(self) -> int:
+        """Bytes of the parameters of the kernel that has most."""
+        if self._most_parameters < 0:
+            sizes = [param_places(f.params, self.target)[1] for f in self.ast.functions if f.entry]
+            self._most_parameters = max(sizes, default=0)
+        return self._most_parameters
 
     def begin(self, kernel: Kernel) -> None:
         """Go on with another kernel, which has helpers of its own."""

@@ -17,7 +17,7 @@ from orias.lower.matrix.mma import narrowed
 from orias.lower.memory.memory_operands import elements
 from orias.lower.texture import gradients
 from orias.lower.texture.handles import demand_samplers, handle_of, reference_of, with_handle
-from orias.ptx.ast import O_PAIR, O_REG, O_VEC, Instr, Operand
+from orias.ptx.ast import O_ADDR, O_PAIR, O_REG, O_VEC, Instr, Operand
 from orias.target import descriptors, features
 
 NO_LEVEL: Final = 0xC2000000
@@ -129,8 +129,9 @@ def _fetch(ctx: Ctx, i: Instr, texels: bool, raw: bool = False) -> _Fetch:
     dim = i.sig.mods.get("dim", "")
     where = i.ops[1]
     demand_samplers(ctx, i)
-    f = _Fetch(handle_of(ctx, i, where), _SHAPES[dim])
-    if len(where.elems) == 2 and not texels:
+    shared = 0 if texels else _shared_word(ctx, where)
+    f = _Fetch((K_NONE, shared) if shared else handle_of(ctx, i, where), _SHAPES[dim])
+    if len(where.elems) == 2 and not texels and not shared:
         _take_sampler(ctx, i, f, where.elems[0])
     values = [ctx.src(e, "b32") for e in elements(where.elems[-1])]
     if dim.endswith("ms"):
@@ -158,6 +159,16 @@ def _converts(i: Instr) -> bool:
     return plain and i.sig.types[-1] != "f32" and len(i.ops[1].elems) == 2
 
 
+def _shared_word(ctx: Ctx, where: Operand) -> Opnd:
+    """The number of the word with the handles of a texture and a sampler by name, which they share up to sm_89; 0 for others."""
+    texture, sampler = where.var, where.elems[0].var if len(where.elems) == 2 else None
+    if ctx.options.relocatable or ctx.target.has(features.SEPARATE_SAMPLERS) or where.kind != O_ADDR or texture is None:
+        return 0
+    if texture.type != "texref" or sampler is None or sampler.type != "samplerref":
+        return 0
+    return imm(reference_slot(ctx, texture, sampler))
+
+
 def _take_sampler(ctx: Ctx, i: Instr, f: _Fetch, o: Operand) -> None:
     """Add the sampler of the texture: from sm_90 on in a register of its own, before in the upper bits of the handle."""
     old = not ctx.target.has(features.SEPARATE_SAMPLERS)
@@ -170,9 +181,6 @@ def _take_sampler(ctx: Ctx, i: Instr, f: _Fetch, o: Operand) -> None:
             f.handle, f.slot = reference_handle(ctx, texture), K_NONE
         upper = reference_handle(ctx, named) if named is not None else ctx.lo(ctx.src(o, "b64"))
         _pair_up(ctx, f, _register(ctx, upper), named is None)
-        return
-    if old and named is not None and f.handle == K_NONE and texture is not None:
-        f.slot = imm(reference_slot(ctx, texture, named))
         return
     upper = const(0, 4 * reference_slot(ctx, named)) if named is not None else ctx.lo(ctx.src(o, "b64"))
     if not old and named is not None:
