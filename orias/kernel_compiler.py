@@ -27,7 +27,7 @@ from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
 from orias.ptx.pragmas import knob_pragmas
 from orias.regalloc.register_allocation import set_known_clobbers
-from orias.regalloc.register_budget import most_warps, register_counts
+from orias.regalloc.register_budget import block_warps, most_warps, register_counts
 from orias.regalloc.shared_spills import shared_spills
 from orias.schedule.texture_quads import reserve as reserve_quads
 from orias.target import features
@@ -61,7 +61,7 @@ class KernelCompiler:
         note_blocking_calls(kernel.in_order(), self.options.own_sections)
         warps = most_warps(kernel, self.target)
         for fn in kernel.in_order():
-            fn.most_warps = warps
+            fn.most_warps, fn.block_warps = warps, block_warps(kernel)
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
             if not kernel.entry.entry_regs:
                 fn.max_regs = min(fn.max_regs, knobs.max_reg_count)

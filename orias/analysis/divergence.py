@@ -162,7 +162,7 @@ def divergence(fn: Func) -> Divergence:
 @final
 class _Solver:
     __slots__ = (
-        "blocks", "by_id", "budget", "cut", "fn", "forest", "index", "inside", "left", "masks", "pdom", "result", "users", "where",
+        "blocks", "by_id", "budget", "cut", "fn", "forest", "index", "inside", "left", "masks", "nexts", "pdom", "result", "users", "where",
         "work",
     )  # fmt: skip
 
@@ -174,6 +174,10 @@ class _Solver:
         self.index: list[int] = [-1] * fn.next_block
         for i, b in enumerate(self.blocks):
             self.index[b.id] = i
+        self.nexts: list[list[int]] = [[] for _ in range(fn.next_block)]
+        """The successors of each block, by id."""
+        for b in self.blocks:
+            self.nexts[b.id] = [s.id for s in b.succs]
         dom: DomTree = dominators(fn)
         self.forest: LoopForest = find_loops(fn, dom)
         self.cut: frozenset[tuple[int, int]] = exit_edges(fn)
@@ -312,16 +316,18 @@ class _Solver:
 
     def _region(self, b: Block, end: int) -> list[int]:
         """Blocks reachable from the branch before its post-dominator."""
-        seen: set[int] = set()
-        work = [s for s in b.succs if s.id != end]
+        nexts = self.nexts
+        seen = bytearray(len(nexts))
+        if end != NO_BLOCK:
+            seen[end] = 1
+        work = list(nexts[b.id])
         out: list[int] = []
         while work:
             x = work.pop()
-            if x.id in seen:
-                continue
-            seen.add(x.id)
-            out.append(x.id)
-            work.extend(s for s in x.succs if s.id != end)
+            if not seen[x]:
+                seen[x] = 1
+                out.append(x)
+                work += nexts[x]
         return out
 
     def _joins(self, b: Block, end: int, region: list[int]) -> list[int]:
@@ -332,33 +338,37 @@ class _Solver:
         """
         if len(region) > self.budget:
             return [*region, end] if end != NO_BLOCK else region
-        label: dict[int, int] = {}
+        nexts = self.nexts
+        label = [NO_BLOCK] * len(nexts)
         joined: set[int] = set()
         work: list[int] = []
-        inside = set(region)
-        for s in b.succs:
-            if s.id in label and s.id == end:
-                joined.add(s.id)
-            label[s.id] = s.id
-            work.append(s.id)
+        inside = bytearray(len(nexts))
+        for x in region:
+            inside[x] = 1
+        for x in nexts[b.id]:
+            if label[x] != NO_BLOCK and x == end:
+                joined.add(x)
+            label[x] = x
+            work.append(x)
         work.sort(key=lambda x: -self.index[x])
         while work:
             x = work.pop()
             self.budget -= 1
-            if x not in inside:
+            if not inside[x]:
                 continue
             mine = label[x]
-            for s in self.by_id[x].succs:
-                old = label.get(s.id, -1)
-                if old == -1:
-                    label[s.id] = mine
-                    work.append(s.id)
-                elif old != mine and old != s.id:
-                    label[s.id] = s.id
-                    joined.add(s.id)
-                    work.append(s.id)
-                elif old != mine:
-                    joined.add(s.id)
+            for s in nexts[x]:
+                old = label[s]
+                if old == mine:
+                    continue
+                if old == NO_BLOCK:
+                    label[s] = mine
+                    work.append(s)
+                    continue
+                if old != s:
+                    label[s] = s
+                    work.append(s)
+                joined.add(s)
         return list(joined)
 
     def _leave_loops(self, b: Block, end: int, region: list[int]) -> None:

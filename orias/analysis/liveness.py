@@ -24,17 +24,27 @@ def reg_bit(o: Opnd) -> int:
 
 _FEW: Final = 64
 """Below this many members, taking them out of the whole mask one by one is faster than reading it byte by byte (measured, any size)."""
+_LONG: Final = 4096
+"""Bits from which on the digits of a mask are searched instead; taking members out pays up to a quarter as many then."""
 
 
 def members(mask: int) -> list[int]:
     """The numbers in a set, ascending, in time linear in the size of the mask."""
     out: list[int] = []
     count = mask.bit_count()
-    if count < _FEW and count << 4 < mask.bit_length():
+    if count < (_FEW if mask.bit_length() <= _LONG else _FEW >> 2) and count << 4 < mask.bit_length():
         while mask:
             low = mask & -mask
             out.append(low.bit_length() - 1)
             mask ^= low
+        return out
+    if mask.bit_length() > _LONG:
+        digits = bin(mask)
+        last = len(digits) - 1
+        k = digits.rfind("1")
+        while k >= 0:
+            out.append(last - k)
+            k = digits.rfind("1", 2, k)
         return out
     for k, byte in enumerate(mask.to_bytes((mask.bit_length() + 7) >> 3, "little")):
         while byte:

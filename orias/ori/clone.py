@@ -59,7 +59,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.frame_fixed, to.frame_align, to.frame_size = fn.frame_fixed, fn.frame_align, fn.frame_size
     to.frame_variables = fn.frame_variables
     to.max_regs, to.reg_count, to.packed = fn.max_regs, fn.reg_count, fn.packed
-    to.most_warps = fn.most_warps
+    to.most_warps, to.block_warps = fn.most_warps, fn.block_warps
     to.spill_stores, to.spill_loads = fn.spill_stores, fn.spill_loads
     to.shared_spills, to.spill_base, to.shared_end = fn.shared_spills, fn.spill_base, fn.shared_end
     to.next_block, to.next_uid = fn.next_block, fn.next_uid

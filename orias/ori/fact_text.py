@@ -35,6 +35,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(f".packed {fn.packed}")
     if fn.most_warps:
         lines.append(f".warps {fn.most_warps}")
+    if fn.block_warps != 1:
+        lines.append(f".block_warps {fn.block_warps}")
     if fn.knobs is not DEFAULTS:
         lines.append(".knobs " + " ".join(s.line() for s in changed(fn.knobs)))
     if fn.spill_stores or fn.spill_loads:
@@ -99,6 +101,8 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
         (fn.packed,) = _numbers(rest, 1)
     elif key == ".warps":
         (fn.most_warps,) = _numbers(rest, 1)
+    elif key == ".block_warps":
+        (fn.block_warps,) = _numbers(rest, 1)
     elif key == ".knobs":
         try:
             fn.knobs = KnobSettings([parse_setting(text) for text in rest]).values("", [])

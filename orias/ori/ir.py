@@ -333,6 +333,7 @@ class Func:
     __slots__ = (
         "assigned",
         "beside_async_copies",
+        "block_warps",
         "blocks",
         "calls",
         "clobbers",
@@ -455,6 +456,8 @@ class Func:
         """Limit on the reported register count, from options and directives."""
         self.most_warps: int = 0
         """Warps that an SM holds at most because of the size of blocks and their shared memory; 0: unknown."""
+        self.block_warps: int = 1
+        """Warps of a block, of which an SM holds whole ones only; 1 where the size is not known."""
         self.reg_count: int = 0
         self.packed: int = 0
         """The register count of the tightest allocation that was found, where it is not used because as many warps fit without it; else 0."""

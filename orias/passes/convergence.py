@@ -544,6 +544,8 @@ def _each_side(b: Block, end: int, cut: frozenset[tuple[int, int]], blocks: set[
 def _must_run(b: Block, end: int, cut: frozenset[tuple[int, int]], blocks: set[int]) -> bool:
     """True if threads that take one of the successors of a branch run one of the blocks, whatever way they take to its post-dominator."""
     inside = blocks - {end}
+    if not inside:
+        return False
     for s in b.succs:
         if (b.id, s.id) not in cut and onward([s], (end,), cut) & inside and end not in onward([s], inside, cut):
             return True

@@ -22,10 +22,14 @@ from orias.isa.op import (
     F_WRITE,
 )
 from orias.isa.operand import (
+    FIRST_VREG,
+    K_B,
     K_CONST,
     K_IMM,
     K_R,
     K_WORD,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
     PT,
     RZ,
     URZ,
@@ -94,7 +98,8 @@ def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
     """
     constants = constant_values(fn) if fn.calls else 0
     words = lv.words(fn, K_R)
-    return {b.id: _most_words(fn, b, lv, constants, words) for b in fn.blocks}
+    width = bytes([n if kind == K_R else 0 for n, kind in zip(fn.vwidth, fn.vkind, strict=True)])
+    return {b.id: _most_words(fn, b, lv, constants, words, width) for b in fn.blocks}
 
 
 def constant_values(fn: Func) -> int:
@@ -106,24 +111,34 @@ def constant_values(fn: Func) -> int:
     return constants
 
 
-def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCounts) -> int:
-    live = lv.live_out[b.id]
-    now = top = words.count(live)
+def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCounts, width: bytes) -> int:
+    """`width`: the words of R registers of each virtual register."""
+    out = lv.live_out[b.id]
+    now = top = words.count(out)
+    # A bit of a byte is cheaper to change than one of an int as long as all registers are many.
+    live = bytearray(out.to_bytes((len(width) + 7) >> 3, "little"))
     for inst in reversed(b.insts):
         if inst.op is OP_PHI:
             break
-        gone = def_mask(inst) & live
-        live ^= gone
+        for o in inst.dst:
+            if o >= FIRST_VREG:
+                v = o >> PAYLOAD_SHIFT
+                bit = 1 << (v & 7)
+                if live[v >> 3] & bit:
+                    live[v >> 3] ^= bit
+                    now -= width[v]
         if inst.op.flags & F_CALL and inst.uid in fn.calls:
-            top = max(top, words.count(live & ~constants) + fn.calls[inst.uid].clobber_r.bit_count())
-        born = use_mask(inst) & ~live
-        live |= born
-        if gone or born:
-            if born:
-                now += words.count(born)
-            if gone:
-                now -= words.count(gone)
-            top = max(top, now)
+            through = int.from_bytes(live, "little") & ~constants
+            top = max(top, words.count(through) + fn.calls[inst.uid].clobber_r.bit_count())
+        for o in inst.uses():
+            if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+                v = o >> PAYLOAD_SHIFT
+                bit = 1 << (v & 7)
+                if not live[v >> 3] & bit:
+                    live[v >> 3] |= bit
+                    now += width[v]
+        if now > top:
+            top = now
     return top
 
 

@@ -12,13 +12,13 @@ from orias.ori.ir import Func, Inst
 from orias.schedule.piece_body import SharedFacts
 from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.plans import Order, Plan, most_live_words, order_of, plans, put_in_order, wider_plans, word_limit
-from orias.schedule.scheduling import pre_ra
+from orias.schedule.scheduling import post_ra, pre_ra
 from orias.target import features
 from orias.target.register_steps import step_of
 
 
-def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> Func | None:
-    """Orders a function before allocation; `finish` runs the later phases, on copies that are tried out.
+def schedule_by_model(fn: Func, options: Options, allocate: Callable[[Func], None]) -> Func | None:
+    """Orders a function before allocation; `allocate` runs the later phases up to `post_ra`, on copies that are tried out.
 
     Returns the copy that `finish` has made of the function in the order chosen, if there is one.
     """
@@ -38,7 +38,7 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
             return None
         orders.restore()
         ways += wider_plans(fn, ways[0])
-    return _best(fn, orders, ways, finish)
+    return _best(fn, orders, ways, allocate)
 
 
 @final
@@ -94,17 +94,18 @@ class _Orders:
 
 @final
 class _Trial:
-    """A function in some order, finished.  ``place``: the plan's place among all of them."""
+    """A function in some order, allocated.  ``place``: the plan's place among all of them; ``time``: as estimated, with what spills cost."""
 
-    __slots__ = ("fn", "order", "place")
+    __slots__ = ("fn", "order", "place", "time")
 
-    def __init__(self, place: int, order: Order, fn: Func) -> None:
+    def __init__(self, place: int, order: Order, fn: Func, time: float) -> None:
         self.place: Final[int] = place
         self.order: Final[Order] = order
         self.fn: Final[Func] = fn
+        self.time: Final[float] = time
 
 
-def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], None]) -> Func | None:
+def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func], None]) -> Func | None:
     """Orders a function by the best of some plans; returns the finished copy, None if no plan could be finished.
 
     The plans that spill the least come first, and of these those whose code is estimated to be the fastest; those that are estimated
@@ -140,21 +141,20 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
         found = orders.order(way)
         order = found.order
         more = warps_with(fn, way.registers) > warps
-        slack = fn.knobs.sched_trial_slack if more else fn.knobs.sched_trial_same_warps_slack
-        if order in failed or promised[place] > least * (1 + slack / 100):
+        if order in failed or promised[place] > least * _slack(fn, more):
             continue
         same = next((x.fn for x in tried if x.order == order), None)
         trial = clone(fn) if same is None else same
         if same is None:
             put_in_order(trial, order)
             try:
-                finish(trial)
+                allocate(trial)
             except (CompileError, Unsupported):
                 failed.append(order)
                 continue
             finished += 1
-        tried.append(_Trial(place, order, trial))
         time = estimated.of(found.reach.cycles, trial.reg_count) * _penalty(trial)
+        tried.append(_Trial(place, order, trial, time))
         if time < least:
             least, warps = time, warps_with(fn, trial.reg_count)
         if long and not _spills(trial) and warps_with(fn, trial.reg_count) >= warps_with(fn, way.registers):
@@ -173,16 +173,51 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], finish: Callable[[Func], 
     if not tried:
         put_in_order(fn, orders.order(ways[0]).order)
         return None
-    times = _times(fn, tried)
+    kept = _finished(_near(fn, tried), orders.options)
+    if not kept:
+        put_in_order(fn, orders.order(ways[0]).order)
+        return None
+    times = _times(fn, kept)
     # The model is not that exact: of orders with nearly the same time, one with which more warps fit.
     spare = fn.knobs.sched_reg_preference * 2 // (2 if fn.target.has(features.UNIFORM_BRANCHES) else 3)
     least = min(times)
     near = [k for k, time in enumerate(times) if time <= least + least * spare / 100]
-    best = min(near, key=lambda k: (step_of(tried[k].fn.reg_count) if spare else 0, times[k]))
-    put_in_order(fn, tried[best].order)
+    best = min(near, key=lambda k: (step_of(kept[k].fn.reg_count) if spare else 0, times[k]))
+    put_in_order(fn, kept[best].order)
     if fn.decisions is not None:
-        fn.decisions.append(_decision(tried, times, best))
-    return tried[best].fn
+        fn.decisions.append(_decision(kept, times, best))
+    return kept[best].fn
+
+
+def _near(fn: Func, tried: list[_Trial]) -> list[_Trial]:
+    """The trials that may be the fastest, as far as is known once they are allocated."""
+    from orias.pipeline.estimated_time import warps_with
+
+    best = min(tried, key=lambda x: x.time)
+    warps = warps_with(fn, best.fn.reg_count)
+    return [x for x in tried if x.time <= best.time * _slack(fn, warps_with(fn, x.fn.reg_count) > warps)]
+
+
+def _finished(trials: list[_Trial], options: Options) -> list[_Trial]:
+    """Trials after the rest of the phases; without those that fail in it."""
+    out: list[_Trial] = []
+    done: list[Func] = []
+    failed: list[Func] = []
+    for x in trials:
+        if x.fn not in done and x.fn not in failed:
+            try:
+                post_ra(x.fn, options)
+                done.append(x.fn)
+            except (CompileError, Unsupported):
+                failed.append(x.fn)
+        if x.fn in done:
+            out.append(x)
+    return out
+
+
+def _slack(fn: Func, more: bool) -> float:
+    """How many times the estimated time of the fastest plan so far another one may have; `more`: it allows more warps."""
+    return 1 + (fn.knobs.sched_trial_slack if more else fn.knobs.sched_trial_same_warps_slack) / 100
 
 
 def _times(fn: Func, tried: list[_Trial]) -> list[float]:

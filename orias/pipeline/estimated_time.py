@@ -6,7 +6,7 @@ from typing import Final, final
 from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_PSEUDO
 from orias.ori.ir import Block, Func
-from orias.target.register_steps import registers_for
+from orias.target.register_steps import SUB_PARTITIONS, registers_for
 from orias.timing.latency import Latency, latency
 
 _DEEPEST: Final = 40
@@ -60,8 +60,12 @@ def loop_weight(fn: Func, depth: int) -> float:
 
 
 def warps_with(fn: Func, registers: int) -> int:
-    """Warps of a sub-partition that a register count allows."""
-    return next((w for w in range(fn.warps(), 1, -1) if registers_for(w) >= registers), 1)
+    """Warps of a sub-partition that a register count allows, where blocks fit as a whole."""
+    most = next((w for w in range(fn.warps(), 1, -1) if registers_for(w) >= registers), 1)
+    if fn.block_warps == 1:
+        return most
+    blocks = max(1, most * SUB_PARTITIONS // fn.block_warps)
+    return -(-blocks * fn.block_warps // SUB_PARTITIONS)
 
 
 def beside_others(one: float, busiest: float, warps: int) -> float:

@@ -258,19 +258,18 @@ def _sync(fn: Func, o: Options) -> None:
 
 
 def _pre_ra(fn: Func, o: Options) -> Func | None:
-    return schedule_by_model(fn, o, lambda trial: _finish(trial, o))
+    return schedule_by_model(fn, o, lambda trial: _up_to_post_ra(trial, o))
 
 
 FINISH: Final = ["allocate", "settle_gmma", "barrier_reset", "post_ra"]
 """Keys of the phases after ScheduleInstructions."""
 
 
-def _finish(fn: Func, o: Options) -> None:
-    """The phases of :data:`FINISH`, without their checks."""
+def _up_to_post_ra(fn: Func, o: Options) -> None:
+    """The phases of :data:`FINISH` but the last, without their checks."""
     allocate_registers(fn, o.own_sections)
     _settle_gmma(fn, o)
     _barrier_reset(fn, o)
-    post_ra(fn, o)
 
 
 def _allocate(fn: Func, o: Options) -> None:

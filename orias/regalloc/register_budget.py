@@ -78,12 +78,16 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
     return max(limit, FEWEST_REGISTERS)
 
 
+def block_warps(kernel: Kernel) -> int:
+    """Warps of a block; 1 where its size is not known."""
+    return max(1, (block_threads(kernel) + 31) // 32)
+
+
 def most_warps(kernel: Kernel, target: Target) -> int:
     """Warps that an SM holds at most, whatever their registers; 0 where the size of blocks is not known."""
-    count = block_threads(kernel)
-    if not kernel.ptx.entry or not count:
+    if not kernel.ptx.entry or not block_threads(kernel):
         return 0
-    warps = max(1, (count + 31) // 32)
+    warps = block_warps(kernel)
     shared = kernel.shared_size + target.number("system_shared")
     blocks = min(target.number("ctas_per_sm"), target.number("threads_per_sm") // 32 // warps)
     if kernel.shared_size:

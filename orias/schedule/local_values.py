@@ -162,13 +162,9 @@ class LocalValues:
                     v = self._new(r, -1)
                 v.last, v.bound = len(b.insts), True
             r += 1
-        for values in self.of.values():
-            for v in values:
-                self._occupy(v)
-                if v.bound:
-                    bit = 1 << v.register
-                    for k in range(v.first + 1, v.last + 1):
-                        self._bound[k] |= bit
+        values = [v for found in self.of.values() for v in found]
+        _mark(self._held, values)
+        _mark(self._bound, [v for v in values if v.bound])
 
     def _new(self, register: int, first: int) -> Value:
         v = Value(register, first, first + 1)
@@ -234,6 +230,29 @@ class LocalValues:
             v.register = register if v.register == one else one
             self.of.setdefault(v.register, []).append(v)
             self._occupy(v)
+
+
+def _mark(masks: list[int], values: list[Value]) -> None:
+    """Put the registers of values into masks, of which the first is for the points before the first instruction.
+
+    Values of one register that end before the block does have no point in common.
+    """
+    n = len(masks)
+    begun = [0] * (n + 1)
+    ended = [0] * (n + 1)
+    lasting = [0] * (n + 1)
+    for v in values:
+        bit = 1 << v.register
+        if v.last >= n - 1:
+            lasting[v.first + 1] |= bit
+        else:
+            begun[v.first + 1] |= bit
+            ended[v.last + 1] |= bit
+    now = last = 0
+    for k in range(n):
+        last |= lasting[k]
+        now = now & ~ended[k] | begun[k]
+        masks[k] = now | last
 
 
 def _names(dst: list[Opnd], place: int, register: int) -> bool:

@@ -8,9 +8,10 @@ from orias.ori.ir import Func
 from orias.ori.text import dump, parse
 from orias.perf.kernel_steps import kernels
 from orias.pipeline.choose_order import schedule_by_model
-from orias.pipeline.functions import _finish
+from orias.pipeline.functions import _up_to_post_ra
 from orias.schedule.list import schedule_physical
 from orias.schedule.plans import Plan, wider_plans
+from orias.schedule.scheduling import post_ra
 
 PRINTS = """.version 8.0
 .target sm_90
@@ -90,6 +91,7 @@ def test_small_blocks_leave_registers() -> None:
 def test_an_order_meets_its_step() -> None:
     fn = loading(32)
     options = Options()
-    schedule_by_model(fn, options, lambda trial: _finish(trial, options))
-    _finish(fn, options)
+    schedule_by_model(fn, options, lambda trial: _up_to_post_ra(trial, options))
+    _up_to_post_ra(fn, options)
+    post_ra(fn, options)
     assert fn.reg_count <= 64

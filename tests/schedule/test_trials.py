@@ -6,7 +6,7 @@ from orias.ori.ir import Func
 from orias.ori.text import parse
 from orias.pipeline.choose_order import schedule_by_model
 from orias.pipeline.estimated_time import EstimatedTime
-from orias.pipeline.functions import _finish
+from orias.pipeline.functions import _up_to_post_ra
 from orias.schedule.list import schedule_virtual
 from orias.schedule.plans import Plan, plans
 from tests.schedule.test_order_reach import one_by_one
@@ -18,7 +18,7 @@ def finished(fn: Func) -> list[int]:
     options = Options()
 
     def finish(trial: Func) -> None:
-        _finish(trial, options)
+        _up_to_post_ra(trial, options)
         counts.append(trial.reg_count)
 
     schedule_by_model(fn, options, finish)
@@ -35,7 +35,7 @@ def wide_loads() -> Func:
     )
 
 
-def test_slow_orders_are_not_finished() -> None:
+def test_slow_orders_are_not_up_to_post_raed() -> None:
     every, few = wide_loads(), wide_loads()
     every.knobs = from_dict({"SchedTrialSlack": 10_000, "SchedTrialSameWarpsSlack": 10_000}).values("k", [])
     most, some = finished(every), finished(few)
@@ -43,7 +43,7 @@ def test_slow_orders_are_not_finished() -> None:
     assert set(some) < set(most)
 
 
-def test_no_more_than_some_orders_are_finished() -> None:
+def test_no_more_than_some_orders_are_up_to_post_raed() -> None:
     for most in (1, 2):
         fn = wide_loads()
         knobs = {"SchedTrialSlack": 10_000, "SchedTrialSameWarpsSlack": 10_000, "SchedTrialMost": most}
@@ -61,7 +61,7 @@ def test_in_a_long_function_the_best_estimate_is_not_questioned() -> None:
         assert len(finished(fn)) == most
 
 
-def test_orders_that_spill_far_more_are_not_finished() -> None:
+def test_orders_that_spill_far_more_are_not_up_to_post_raed() -> None:
     """As given, 160 words are live at once, of which 64 registers hold a part; loaded and stored one by one, a few."""
     fn = wide_loads()
     fn.max_regs = 64
@@ -71,7 +71,7 @@ def test_orders_that_spill_far_more_are_not_finished() -> None:
     spilled: list[int] = []
 
     def finish(trial: Func) -> None:
-        _finish(trial, Options())
+        _up_to_post_ra(trial, Options())
         spilled.append(trial.spill_loads)
 
     schedule_by_model(fn, Options(), finish)
