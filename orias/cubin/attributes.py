@@ -38,11 +38,12 @@ _MOST_TARGETS: Final = 16_000
 
 
 def _param(p: Param, symbol: int, big: bool) -> Record:
-    if big:
-        return sval(nv.KPARAM_INFO_V2, [symbol, p.ordinal | p.offset << 16, p.size])
     if p.space not in _SPACE:
         raise CubinError(f"parameter {p.ordinal} has the unknown space {p.space!r}")
     log_align = p.pointee_align.bit_length() - 1 if p.pointee_align else 0
+    if big:
+        flags = p.size | log_align << 16 | _SPACE[p.space] << 24
+        return sval(nv.KPARAM_INFO_V2, [symbol, p.ordinal | p.offset << 16, flags])
     flags = log_align | _SPACE[p.space] << 8 | 0x1F << 12 | p.size << 18
     return sval(nv.KPARAM_INFO, [symbol, p.ordinal | (p.offset & 0xFFFF) << 16, flags])
 

@@ -207,7 +207,7 @@ class KernelCode:
         "abi_frame_unknown", "addresses", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
-        "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
+        "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "language", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size",
@@ -345,6 +345,8 @@ class KernelCode:
         self.sparse_mma_mask: int = 0
         """SPARSE_MMA_MASK value (from sm_90 on): 0, or 0x10 with ``mma.sp``."""
 
+        self.language: int = -1
+        """LANGUAGE value; -1: no record."""
         self.maxntid: tuple[int, int, int] = NO_CTA
         """``.maxntid`` (x, y, z); all 0: not given."""
         self.reqntid: tuple[int, int, int] = NO_CTA

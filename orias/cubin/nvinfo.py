@@ -69,6 +69,9 @@ BLOCKS_ARE_CLUSTERS: Final = 0x5B
 MERCURY_FINALIZER_OPTIONS: Final = 0x5A
 SANITIZE: Final = 0x5C
 MERCURY_ISA_VERSION: Final = 0x5F
+LANGUAGE: Final = 0x66
+LANGUAGE_TILE: Final = 7
+"""The value of LANGUAGE for a kernel of CUDA Tile IR."""
 
 NAMES: Final[dict[int, str]] = {
     0x00: "ERROR",
@@ -168,6 +171,7 @@ NAMES: Final[dict[int, str]] = {
     0x5E: "CUDA_REQ",
     0x5F: "MERCURY_ISA_VERSION",
     0x60: "ERROR_LAST",
+    0x66: "LANGUAGE",
 }
 
 

@@ -241,10 +241,13 @@ class Reader:
         elif code == nv.CBANK_PARAM_SIZE:
             k.param_bytes = r.value
         elif code == nv.KPARAM_INFO:
-            self._param(k, r, where)
+            flags = _word(r, 2, where)
+            self._param(k, r, where, flags >> 8 & 0xF, flags & 0xFF, flags >> 18)
         elif code == nv.KPARAM_INFO_V2:
-            place = _word(r, 1, where)
-            k.params.append(Param(place & 0xFFFF, place >> 16, _word(r, 2, where)))
+            flags = _word(r, 2, where)
+            self._param(k, r, where, flags >> 24 & 0xF, flags >> 16 & 0xFF, flags & 0xFFFF)
+        elif code == nv.LANGUAGE:
+            k.language = _word(r, 0, where)
         elif code == nv.SANITIZE:
             k.sanitize = r.value
         elif code == nv.MAXREG_COUNT:
@@ -275,15 +278,13 @@ class Reader:
         elif code == nv.MAX_CLUSTER_RANK:
             k.max_cluster_rank = _word(r, 0, where)
 
-    def _param(self, k: KernelCode, r: Record, where: str) -> None:
-        place, flags = _word(r, 1, where), _word(r, 2, where)
-        space = flags >> 8 & 0xF
+    def _param(self, k: KernelCode, r: Record, where: str, space: int, align: int, size: int) -> None:
+        place = _word(r, 1, where)
         if space not in _SPACES:
             raise CubinError(f"{where}: unknown parameter space {space}")
-        align = flags & 0xFF
         if align > 31:
             raise CubinError(f"{where}: impossible alignment 2**{align}")
-        p = Param(place & 0xFFFF, place >> 16, flags >> 18, _SPACES[space], 1 << align if align else 0)
+        p = Param(place & 0xFFFF, place >> 16, size, _SPACES[space], 1 << align if align else 0)
         symbol = _word(r, 0, where)
         if symbol:
             p.symbol = self.elf.symbol_name(symbol, where)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from orias.cubin.nvinfo import LANGUAGE_TILE
 from orias.driver import graphs
 from orias.driver.calls_module import attribute, max_threads, static_shared
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
@@ -87,6 +88,20 @@ class Launch(NamedTuple):
     cooperative: bool = False
 
 
+def _tiles(f: Function, grid: Dim3, block: Dim3) -> tuple[Dim3, Dim3]:
+    """Grid and block of a kernel of CUDA Tile IR, whose launch has blocks of one thread."""
+    k = f.kernel
+    if k.param_bytes > max((p.offset + p.size for p in k.params), default=0):
+        raise DriverError(
+            "NOT_SUPPORTED", f"{f.name}: parameters that the driver makes with code of the cubin (tensor maps)"
+        )
+    if block != (1, 1, 1) or not any(k.reqntid):
+        return grid, block
+    # A block of tiles is a cluster: the code numbers them so.
+    x, y, z = k.cluster_dim if any(k.cluster_dim) else block
+    return (grid[0] * x, grid[1] * y, grid[2] * z), k.reqntid
+
+
 def prepared(
     d: Driver,
     kernel: int,
@@ -101,6 +116,8 @@ def prepared(
     g = u(sizes[0], 32), u(sizes[1], 32), u(sizes[2], 32)
     b = u(sizes[3], 32), u(sizes[4], 32), u(sizes[5], 32)
     shared = u(sizes[6], 32)
+    if f.kernel.language == LANGUAGE_TILE:
+        g, b = _tiles(f, g, b)
     _check(d, f, g, b, shared, cluster)
     if cooperative:
         fit = _blocks(f, b[0] * b[1] * b[2], shared) * d.device.attributes[16]

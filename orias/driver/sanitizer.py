@@ -52,6 +52,11 @@ class Written:
         inside = (offset >= self._first) & (offset < self._first + POOL_SIZE - size)
         self.bytes[self._index(offset[inside], size)] = True
 
+    def spoiled(self, offset: Arr) -> None:
+        """Bytes hold what nobody wrote."""
+        inside = (offset >= self._first) & (offset < self._first + POOL_SIZE)
+        self.bytes[offset[inside] - self._first] = False
+
     def wrote_anything(self) -> None:
         """Bytes that are not known were written."""
         self.all = True

@@ -2,8 +2,8 @@
 
 ``orias exec -- python tools/clients/pytests.py RESULTS.jsonl [--count N] [--seed N] [--seconds N] [--limit N] [-- PYTEST
 ARGUMENTS]`` in the client's Python; the arguments name the tests, as ``pytest`` takes them.  Each line of the results is a
-test: its name, ``passed``, ``failed``, ``skipped``, ``late`` or ``crashed``, and the last line of its error.  A test is late after
-``--seconds`` of processor time, so that the load of the machine does not decide, or ten times that in all.  The sample is a
+test: its name, ``passed``, ``failed``, ``skipped``, ``late`` or ``crashed``, the last line of its error, and with
+``orias exec --tool`` the number of launches and what was found in them.  A test is late after ``--seconds`` of processor time, so that the load of the machine does not decide, or ten times that in all.  The sample is a
 shuffle of all tests in the order of collection, cut after N; tests run in this order, file by file.  After a test that did
 not pass, the rest of the file runs in a new process, because an error of a kernel stays with its context.  Tests that the
 results already have do not run again; where a test has several lines, the last one counts.
@@ -31,6 +31,13 @@ SECONDS = "ORIAS_SECONDS_A_TEST"
 MARK = "@@orias "
 WAITS = 10
 """A test may take so many times its processor time."""
+
+
+def sanitizer():
+    """The checks of ``orias exec --tool`` in this process, or None."""
+    state = sys.modules.get("orias.driver.driver_state")
+    driver = state and state.Driver.of_process
+    return driver and driver.sanitizer
 
 
 class Late(BaseException):
@@ -61,6 +68,8 @@ class Plugin:
     def pytest_runtest_protocol(self, item, nextitem):
         self.write(test=item.nodeid, state="started")
         self.start = time.process_time()
+        checks = sanitizer()
+        self.known = (checks.launches, len(checks.findings)) if checks else (0, 0)
 
         def late(*_):
             raise Late
@@ -94,8 +103,16 @@ class Plugin:
             why = str(report.longrepr)[-200:]
         self.write(
             test=report.nodeid, state=state, why=why, when=report.when,
-            seconds=round(time.process_time() - self.start, 2),
+            seconds=round(time.process_time() - self.start, 2), **self.found(),
         )  # fmt: skip
+
+    def found(self):
+        """What the tools have found since the test began."""
+        checks = sanitizer()
+        if not checks or not checks.tools:
+            return {}
+        launches, known = self.known
+        return {"launches": checks.launches - launches, "found": [f.lines() for f in checks.findings[known:]]}
 
     def pytest_sessionfinish(self, session):
         if self.chosen is not None:

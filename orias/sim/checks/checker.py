@@ -41,6 +41,9 @@ class WrittenMemory(Protocol):
     def wrote(self, offset: Arr, size: int) -> None:
         """Bytes were written."""
 
+    def spoiled(self, offset: Arr) -> None:
+        """Bytes hold what nobody wrote."""
+
 
 _MEETS: Final = frozenset(("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX", "NOP"))
 """Instructions at which the threads of a warp meet; NOP is what ptxas leaves of a barrier where the warp is together."""
@@ -192,6 +195,11 @@ class Checker:
             found = Finding(tool, kind, self.kernel, message, spots())
             self._seen[key] = found
             self.findings.append(found)
+
+
+def _positions(part: Bytes) -> Arr:
+    """Which bytes of a copy these are."""
+    return np.arange(len(part.offset)) if part.where is None else part.where
 
 
 def has_warp_barriers(module: CubinModule) -> bool:
@@ -447,24 +455,23 @@ class _Batch:
         memory = self.checker.memory
         if self.undefined is None:
             return
-        known = np.ones(len(goal.offset), np.bool_)
-        if len(source.offset):
-            there = np.ones(len(source.offset), np.bool_)
-            if source.shared:
-                there = ~self.undefined.unwritten(source.offset)
-            elif memory is not None:
-                there = ~memory.unwritten(source.offset, 1)
-            whole = there
-            if source.where is not None:
-                whole = np.ones(
-                    int(max(source.where.max(), 0 if goal.where is None else goal.where.max())) + 1, np.bool_
-                )
-                whole[source.where] = there
-            known = whole[goal.where] if goal.where is not None else whole[: len(goal.offset)]
-        if goal.shared:
-            self.undefined.written(goal.offset[known])
+        from_, to = _positions(source), _positions(goal)
+        # The byte of the source for each of the goal; -1: zeros, or a value.
+        at = np.full(int(max((p.max() for p in (from_, to) if len(p)), default=-1)) + 1, -1, I64)
+        at[from_] = source.offset
+        at = at[to]
+        copied = at >= 0
+        unknown = np.zeros(len(at), np.bool_)
+        if source.shared:
+            unknown[copied] = self.undefined.unwritten(at[copied])
         elif memory is not None:
-            memory.wrote(goal.offset[known], 1)
+            unknown[copied] = memory.unwritten(at[copied], 1)
+        if goal.shared:
+            self.undefined.written(goal.offset[~unknown])
+            self.undefined.copied(goal.offset[unknown], at[unknown] if source.shared else None)
+        elif memory is not None:
+            memory.wrote(goal.offset[~unknown], 1)
+            memory.spoiled(goal.offset[unknown])
 
     def _uninitialised(self, space: str, access: Access, part: Touched, i: int) -> None:
         self._unwritten(space, access.size, int(part.offset[i]), int(part.threads[i]))

@@ -15,6 +15,7 @@ class SharedShadow:
     def __init__(self, data: Arr, written: Arr, fill: int) -> None:
         """`written`: which bytes something has written; the others are `fill`."""
         self._data: Final = data
+        self._fill: Final = fill
         self._differs: Final[Arr] = ~written
         self._bytes: Final[Arr] = np.full(len(data), fill, np.uint8)
 
@@ -26,6 +27,15 @@ class SharedShadow:
     def clear(self, offsets: Arr) -> None:
         """Bytes that something else has written."""
         self._differs[offsets] = False
+
+    def copy(self, goal: Arr, source: Arr | None) -> None:
+        """A copy of bytes at `source`, or of bytes that nobody wrote."""
+        if source is None:
+            self._differs[goal] = True
+            self._bytes[goal] = self._fill
+        else:
+            self._differs[goal] = self._differs[source]
+            self._bytes[goal] = self._bytes[source]
 
     def differs(self, offsets: Arr) -> Arr:
         """Which bytes differ."""

@@ -72,6 +72,7 @@ class Use:
         "plan",
         "reads",
         "results",
+        "rows",
         "touched",
         "waits",
         "what",
@@ -95,6 +96,8 @@ class Use:
         self.access: Access | None = None
         self.loads: Access | None = None
         """A load that may be from shared memory."""
+        self.rows: Access | None = None
+        """A store of a matrix, whose rows are at the addresses of other threads than those that have the data."""
         self.what = ""
         self.late = False
         """Results arrive at a wait."""
@@ -110,7 +113,9 @@ class Use:
         if len(accesses) == 1 and d.op.base in SHARED_LOADS and accesses[0].space in (SHARED, GENERIC):
             self.loads = accesses[0]
         self.access = plain
-        stores = d.op.base in _STORES
+        if len(accesses) == 1 and d.op.base == "STSM":
+            self.rows = accesses[0]
+        stores = d.op.base in _STORES or self.rows is not None
         bits = (1 << 8 * plain.size) - 1 if plain is not None and plain.size < 4 else 0xFFFFFFFF
         for u, slot in t.reads:
             if slot == SLOT_GUARD:
@@ -324,6 +329,11 @@ class Undefined:
         for s in self.shadows:
             s.shared.clear(offsets)
 
+    def copied(self, goal: Arr, source: Arr | None) -> None:
+        """Bytes of shared memory are copied to others; without `source` from device memory that nobody wrote."""
+        for s in self.shadows:
+            s.shared.copy(goal, source)
+
     def unwritten(self, offsets: Arr) -> Arr:
         """Which bytes of shared memory nobody wrote, or hold a value that nobody wrote."""
         found: Arr = np.logical_or.reduce([s.shared.differs(offsets) for s in self.shadows])
@@ -352,7 +362,10 @@ class Undefined:
             return
         for unit in u.reads:
             self._compare(u.what, s, unit, act, 0xFFFFFFFF)
-        if u.local and u.access is None:
+        if u.rows is not None:
+            if any(s.own >> unit & 1 for unit, _ in u.data):
+                self._matrix_store(u, u.rows, s, act)
+        elif u.local and u.access is None:
             self._local(u, s, act)
         elif u.data:
             self._store(u, s, act)
@@ -417,6 +430,24 @@ class Undefined:
         if seen is not None:
             for unit, bits in u.data:
                 self._compare("a stored value", s, unit, seen, bits)
+
+    def _matrix_store(self, u: Use, rows: Access, s: _Shadow, act: Active) -> None:
+        """STSM: both run, and then the memory is as before."""
+        m, run = self.m, u.plan.run
+        assert run is not None
+        try:
+            parts = rows.touched(m, act)
+        except Fault:
+            return  # The instruction itself fails.
+        for part in parts:
+            places = part.offset[:, None] + np.arange(rows.size)
+            before = m.shared.data[places]
+            s.run(act, lambda: run(m, act))
+            values = m.shared.data[places]
+            run(m, act)
+            real = m.shared.data[places]
+            m.shared.data[places] = before
+            self._stored.append((s, places, values, real))
 
     def _shared_store(
         self, access: Access, s: _Shadow, act: Active, part: Touched
