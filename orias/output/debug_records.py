@@ -20,7 +20,7 @@ from orias.isa.operand import K_P, K_R
 from orias.lower.frame.program import Kernel
 from orias.ori.ir import ON_STACK, Location
 from orias.output.emit import INST_BYTES, EmittedText
-from orias.output.kept_values import with_kept_values
+from orias.output.kept_values import with_kept_values, written_units
 from orias.ptx.ast import DebugSection as Source
 from orias.ptx.ast import Instr, Module
 from orias.regalloc.frame import stack_bytes
@@ -61,8 +61,10 @@ def debug_sections(
     """
     registers = bytearray()
     types = bytearray()
+    # In objects the linker may put another definition of a weak function into its place.
+    written = {} if out.relocatable else written_units([kernel.entry for kernel in kernels])
     for kernel, text in zip(kernels, texts, strict=True):
-        rows = _rows(with_kept_values(kernel.entry), text.places)
+        rows = _rows(with_kept_values(kernel.entry, written), text.places)
         head = kernel.entry.name.encode() + b"\0" + pack("<I", len(rows))
         registers += head
         types += head

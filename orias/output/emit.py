@@ -35,6 +35,7 @@ from orias.isa.operand import (
     r,
 )
 from orias.ori.ir import NO_CTL, Block, Func, Inst, SymRef
+from orias.output.constant_lines import constant_lines
 from orias.target import features
 from orias.target.profile import Target
 
@@ -185,9 +186,11 @@ class _Emitter:
         at = 0
         for fn, starts in zip(self.funcs, self.block_at, strict=True):
             for b in fn.blocks:
+                # With -g each PTX instruction has code of its own.
+                lines = {} if fn.locations else constant_lines(fn, b)
                 for k, inst in enumerate(b.insts):
                     words.append(self._encode(fn, b, k, inst, at, starts))
-                    self._note(fn, inst, at)
+                    self._note(fn, inst, at, lines.get(inst.uid, inst.loc))
                     at += INST_BYTES
         self.out.code = b"".join(words)
         self._tables()
@@ -340,7 +343,7 @@ class _Emitter:
         self.out.relocs.append(TextReloc(at, "call", name, 0))
         return [_distance(0)]
 
-    def _note(self, fn: Func, inst: Inst, at: int) -> None:
+    def _note(self, fn: Func, inst: Inst, at: int, line: int) -> None:
         out = self.out
         base = inst.op.base
         if base == "EXIT":
@@ -351,9 +354,9 @@ class _Emitter:
             out.barriers.append(at)
             if inst.src and kind_of(inst.src[0]) not in (K_IMM, K_WORD):
                 out.register_barrier = True
-        if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
-            out.lines.append((at, inst.loc))
-        elif not inst.loc and fn.kind == "entry" and inst.dst[:1] == [SP] and out.lines and out.lines[-1][1]:
+        if line and (not out.lines or out.lines[-1][1] != line):
+            out.lines.append((at, line))
+        elif not line and fn.kind == "entry" and inst.dst[:1] == [SP] and out.lines and out.lines[-1][1]:
             # The start of the kernel, after code of PTX instructions.
             out.lines.append((at, 0))
         if fn.locations and fn is self.funcs[0]:

@@ -17,12 +17,52 @@ _WORD_BYTES: Final = 4
 _FRAME: Final = r(1)
 
 
-def with_kept_values(fn: Func) -> list[Location]:
-    """The locations of a function after all phases, each as long as the register surely holds the value."""
+def written_units(functions: list[Func]) -> dict[str, set[int]]:
+    """For each function the units (:mod:`orias.analysis.access`) that it may write, itself or in calls.
+
+    Functions that call what is not among them are left out.
+    """
+    found: dict[str, set[int]] = {}
+    callees: dict[str, set[str | None]] = {}
+    for fn in functions:
+        units: set[int] = set()
+        targets: set[str | None] = set()
+        for inst in (i for b in fn.blocks for i in b.insts):
+            info = fn.calls.get(inst.uid) if inst.op.flags & F_CALL else None
+            if info is not None and not info.exact:
+                targets.add(info.target)
+                continue
+            if info is None and inst.op.flags & F_CALL:
+                targets.add(None)
+            units.update([w >> 8 for w in accesses(inst, fn).writes])
+        found[fn.name], callees[fn.name] = units, targets
+    changed = True
+    while changed:
+        changed = False
+        for name, targets in callees.items():
+            if name not in found:
+                continue
+            size = len(found[name])
+            for target in targets:
+                if target is None or target not in found:
+                    del found[name]
+                    changed = True
+                    break
+                found[name] |= found[target]
+            else:
+                changed = changed or len(found[name]) != size
+    return found
+
+
+def with_kept_values(fn: Func, written: dict[str, set[int]]) -> list[Location]:
+    """The locations of a function after all phases, each as long as the register surely holds the value.
+
+    `written`: what known callees write, in truth; others may write all that the calling convention lets them.
+    """
     found = [x for x in fn.locations if x.file in _FILES]
     if not found:
         return []
-    state = _Values(fn, found)
+    state = _Values(fn, found, written)
     state.solve()
     return state.locations()
 
@@ -30,8 +70,9 @@ def with_kept_values(fn: Func) -> list[Location]:
 class _Values:
     """Which values are where: a bit for each word of a PTX register in one physical register."""
 
-    def __init__(self, fn: Func, found: list[Location]) -> None:
+    def __init__(self, fn: Func, found: list[Location], written: dict[str, set[int]]) -> None:
         self.fn: Final[Func] = fn
+        self.written: Final[dict[str, set[int]]] = written
         self.keys: Final[list[Location]] = []
         self.unit: Final[dict[int, int]] = {}
         """Unit of :mod:`orias.analysis.access` -> the bits of the values that it may hold."""
@@ -136,6 +177,14 @@ class _Values:
             info = self.fn.calls.get(inst.uid)
             if info is None or not (info.exact or info.clobber_r):
                 return self.in_registers
+            written = None if info.exact or info.target is None else self.written.get(info.target)
+            if written is not None:
+                # It restores the others that it writes.
+                lost = 0
+                for w in accesses(inst, self.fn).writes:
+                    if w >> 8 in written:
+                        lost |= self.unit.get(w >> 8, 0)
+                return lost
         lost = 0
         if inst.op in LOCAL_STORES and inst.src[1] == _FRAME:
             at = imm_value(inst.src[3])

@@ -50,7 +50,8 @@ def line_rows(
             skipped = False
             continue
         skipped = False
-        loc = locs.get(ptx_line)
+        # Copies of arguments have the line of the function's head, before its first ``.loc``.
+        loc = locs.get(ptx_line, start)
         if loc is None:
             rows.append(LineRow(offset, 0, 0, 0, ptx_line))
             continue

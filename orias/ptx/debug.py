@@ -185,7 +185,8 @@ def variable_registers(module: Module) -> dict[str, dict[str, int]]:
     """For each function the registers that the debug sections name, those of the program's variables, with the line at which they end.
 
     A place is ``DW_OP_regx`` with the characters of the name as a number.  It belongs to the function of the code label before it, and
-    in ``.debug_loc`` holds up to that label, the second of a pair.  Bytes that only look like a place may give a register too many.
+    in ``.debug_loc`` holds up to that label, the second of a pair.  Those without a range, which ``.debug_info`` alone names, have
+    the negative of the function's last line.  Bytes that only look like a place may give a register too many.
     """
     owner = {label.name: (f.name, label.line) for f in module.functions for label in f.labels}
     ends = {
@@ -202,11 +203,12 @@ def variable_registers(module: Module) -> dict[str, dict[str, int]]:
             if function:
                 there = found.setdefault(function, {})
                 for name in _registers(data):
-                    there[name] = max(there.get(name, 0), end)
+                    known = there.get(name, 0)
+                    there[name] = end if known <= 0 else max(known, end)
             data.clear()
             if value[0] in owner:
                 function, line = owner[value[0]]
-                end = line if section.name == ".debug_loc" else ends[function]
+                end = line if section.name == ".debug_loc" else -ends[function]
     return found
 
 

@@ -64,6 +64,8 @@ _ROOMY: Final = (61, 56)
 """With -g: how many registers are used before any other; fewer in a second try, if values that fit in none of them took too many."""
 
 
+_CALLED: Final = 24
+"""The same in functions that need no more, so that callers keep values in the others."""
 _TEMPORARY: Final = 16
 """With -g: how many registers values used in one block take before others, at least."""
 
@@ -250,51 +252,71 @@ class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
     __slots__ = (
+        "around",
         "calls",
         "clobbered",
         "ends",
         "fn",
         "heads",
         "lines",
+        "loops",
         "occ",
         "roomy",
         "temporary",
         "tight",
         "variables",
         "wanted",
+        "weak",
     )
 
     def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int) -> None:
         self.fn: Final[Func] = rg.fn
-        self.roomy: Final[int] = (1 << roomy) - 1
+        self.roomy: int = (1 << roomy) - 1
         """The registers that it chooses from."""
         self.temporary: int = 0
         """Registers that values used in one block take before others: those that the other values leave, if each has its own."""
         self.ends: dict[Cls, int] = {}
         """For each class the PTX line up to which a debugger shows it as a variable; 0: it is none."""
+        self.weak: set[Cls] = set()
+        """The classes of variables without a range, which come after those that have one."""
         self.tight: bool = False
         """Not every value that lasts can have a register of its own: each variable has one just where a debugger shows it."""
         self.calls: Final[bool] = bool(rg.clobbers)
         clobbered = 0
         for _, inst in rg.clobbers:
             clobbered |= clobber_mask(rg.fn.calls[inst.uid], file)
-        self.clobbered: Final[int] = clobbered
-        """Registers that some call changes."""
+        self.clobbered: Final[int] = clobbered & (1 << _CALLED) - 1
+        """Registers that some call changes, as far as most functions use them."""
         self.occ: Final[Occupancy] = occ
         self.wanted: Final[Occupancy] = Occupancy(rg.points)
         """Where a register has, or had before, a variable or a value that is used in several blocks."""
         self.variables: Final[Occupancy] = Occupancy(rg.points)
         """Where a debugger shows a register as a variable."""
+        self.around: Final[Occupancy] = Occupancy(rg.points)
+        """The loops in which a register holds a variable."""
         self.heads: Final[list[int]] = [rg.block_start[b.id] for b in rg.order]
         """The first point of each block, in ascending order."""
         self.lines: Final[list[list[int]]] = [list(accumulate((i.loc for i in b.insts), max)) or [0] for b in rg.order]
         """For each block the PTX lines of its instructions, in ascending order."""
+        place = {b.id: k for k, b in enumerate(rg.order)}
+        self.loops: Final[list[tuple[int, int]]] = sorted(
+            (self.heads[place[s.id]], self.heads[k] + len(b.insts) + 1)
+            for k, b in enumerate(rg.order)
+            for s in b.succs
+            if s.id in place and place[s.id] <= k
+        )
+        """The points from the target of each branch backwards to its end, in ascending order."""
 
     def share(self, todo: list[Cls]) -> None:
         """Shares the registers out among the classes that will come."""
         self.ends = {c: self._end(c) for c in todo}
         lasting = sum(len(c.words) for c in todo if self._lasts(c))
+        if self.fn.kind != "entry":
+            self.roomy &= (1 << max(lasting + _TEMPORARY, _CALLED)) - 1
         self.tight = lasting >= self.roomy.bit_length()
+        self.weak = {c for c, line in self.ends.items() if line < 0}
+        for c in self.weak:
+            self.ends[c] = 0 if self.tight else -self.ends[c]
         self.temporary = (1 << max(self.roomy.bit_length() - lasting, _TEMPORARY)) - 1
 
     def add(self, c: Cls) -> None:
@@ -305,27 +327,30 @@ class Shown:
             if bit and line:
                 for start, end in self._shown(segs, line):
                     self.variables.add(start, end, bit)
+                for start, end in self._loop(segs):
+                    self.around.add(start, end, bit)
             if bit and (not self.tight if line else self._spans(segs)):
                 self.wanted.add(segs[0][0], self.wanted.size, bit)
 
-    def order(self, c: Cls) -> tuple[int, bool, bool]:
+    def order(self, c: Cls) -> tuple[int, bool, bool, bool]:
         """Sort key: the program's variables come first, then values that are used in several blocks."""
-        return _rank(c), not self.ends[c], not self._lasts(c)
+        return _rank(c), c in self.weak or not self.ends[c], c not in self.weak, not self._lasts(c)
 
     def _lasts(self, c: Cls) -> bool:
-        return self.ends[c] > 0 or any(segs and self._spans(segs) for segs in c.words.values())
+        return self.ends[c] != 0 or any(segs and self._spans(segs) for segs in c.words.values())
 
     def keeps(self, c: Cls, slot: int) -> bool:
         """Whether calls leave a class where it is, if it is a variable."""
         return not self.ends[c] or not any(self.clobbered >> (slot + place) & 1 for place in c.words)
 
     def _end(self, c: Cls) -> int:
-        """The PTX line up to which a debugger shows a variable that a class holds; 0: it holds none.
+        """The PTX line up to which a debugger shows a variable that a class holds; negative without a range; 0: it holds none.
 
-        ptxas too keeps these values up to there, read or not.
+        ptxas too keeps these values up to there, read or not, those with ranges before the others.
         """
         names, variables = self.fn.names, self.fn.variables
-        return max([variables.get(name, 0) for v, _ in c.members for name, _ in names.get(v, ())], default=0)
+        ends = [variables.get(name, 0) for v, _ in c.members for name, _ in names.get(v, ())]
+        return max(ends, default=0) or min(ends, default=0)
 
     def _shown(self, segs: list[Seg], end: int) -> list[tuple[int, int]]:
         """The points of the PTX lines from a value's first one up to line `end`."""
@@ -336,6 +361,10 @@ class Shown:
             if lines[-1] >= begin and lines[0] < end:
                 found.append((head + 1 + bisect_left(lines, begin), head + 1 + bisect_left(lines, end)))
         return found
+
+    def _loop(self, segs: list[Seg]) -> list[tuple[int, int]]:
+        """The points of the outermost loop that a value begins in: what takes its register there takes it in the next iteration."""
+        return [loop for loop in self.loops if loop[0] <= segs[0][0] < loop[1]][:1]
 
     def _spans(self, segs: list[Seg]) -> bool:
         """Whether a value is used in several blocks."""
@@ -349,13 +378,16 @@ class Shown:
         """
         lasts = self._lasts(c)
         line = self.ends[c]
-        lasting = variable = 0
+        lasting = variable = around = 0
         for place, segs in c.words.items():
+            for start, end in self._loop(segs) if line and segs else []:
+                around |= _moved(self.variables.taken(start, end), place)
             for start, end in self._shown(segs, line) if line and segs else [(s, e) for s, e, _ in segs]:
                 lasting |= _moved(self.wanted.taken(start, end), place)
                 variable |= _moved(self.variables.taken(start, end), place)
-        free = ok & ~lasting & ~variable
-        rest = ok & ~variable or ok
+                around |= _moved(self.around.taken(start, end), place)
+        free = ok & ~lasting & ~variable & ~around
+        rest = ok & ~variable & ~around or ok & ~variable or ok
         if not lasts:
             ok = free & ~cost & self.temporary or free & ~cost
             ok = ok or rest & ~cost & self.temporary or rest & ~cost or rest

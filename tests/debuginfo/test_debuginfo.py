@@ -15,6 +15,8 @@ import orias.sim as sim
 from orias.cubin.elf import ElfFile
 from orias.cubin.lineread import line_tables
 from orias.isa.operand import payload
+from orias.output.line_rows import line_rows
+from orias.ptx.ast import Loc
 from orias.ptx.parser import parse
 from tests.nvtools import tool
 from tests.rotation import rotating
@@ -377,3 +379,37 @@ def test_name_of_the_text_in_objects(arch: str, tmp_path: Path) -> None:
     assert len(names(ours("frame", arch, compile_only=True))) == 1
     assert names(ours("frame", arch, compile_only=True)) == names(theirs("frame", arch, tmp_path, "-c", "-g"))
     assert names(ours("frame", arch, lineinfo=True)) == [".nv_debug_ptx_txt"]
+
+
+def test_constants_have_the_line_of_their_use() -> None:
+    """As with ptxas, which reads parameters as operands; line 72 has no code of its own."""
+    text = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 b)
+{
+    .reg .u64 %rd1;
+    .reg .b32 %r<4>;
+    .loc 1 71 0
+    ld.param.u64 %rd1, [a];
+    .loc 1 72 0
+    ld.param.u32 %r1, [b];
+    .loc 1 73 0
+    ld.global.u32 %r2, [%rd1];
+    .loc 1 75 0
+    st.global.u32 [%rd1+8], %r1;
+    st.global.u32 [%rd1+4], %r2;
+    ret;
+}
+.file 1 "k.cu"
+"""
+    cubin = orias.compile(text, arch="sm_90", lineinfo=True).data
+    lines = {row.line for table in line_tables(ElfFile(cubin)).values() for row in table}
+    assert lines == {71, 73, 75}
+
+
+def test_copies_of_arguments_have_the_line_of_the_function() -> None:
+    """With -g, at the start of a function, at the PTX line of its head, before its first `.loc`."""
+    first = Loc(1, 10, 5)
+    rows = line_rows([(0, 3), (16, 6)], {6: first}, {}, first)
+    assert [(r.offset, r.file, r.line, r.ptx_line) for r in rows] == [(0, 1, 10, 3), (16, 1, 10, 6)]

@@ -196,7 +196,7 @@ def test_registers_of_variables_and_their_ends() -> None:
     lines = {label.name: label.line for label in module.functions[0].labels}
     assert variable_registers(module) == {"k": {"%a": lines["N"], "%r4": lines["M"]}}
     module.sections[0].name = ".debug_info"
-    assert variable_registers(module) == {"k": dict.fromkeys(("%a", "%r4"), lines["N"] + 1)}
+    assert variable_registers(module) == {"k": dict.fromkeys(("%a", "%r4"), -lines["N"] - 1)}
 
 
 def test_a_variable_stays_to_the_end_of_its_range() -> None:
@@ -205,6 +205,42 @@ def test_a_variable_stays_to_the_end_of_its_range() -> None:
         cubin = orias.compile(text, arch="sm_80", debug=True).data
         rows = next(iter(line_tables(ElfFile(cubin), PTX_LINE).values()))
         assert bool(located(tables(cubin)["k"], "%a", max(r.offset for r in rows))) == there
+
+
+def test_variables_with_a_range_come_before_those_without() -> None:
+    """As with ptxas: those that `.debug_info` alone names need not keep their values, where registers are few."""
+    text, _, sections = VARIABLES.partition(".section")
+    more = "".join(f"mul.lo.u32 %i{k}, %b, {k + 9};\nst.global.u32 [%d], %i{k};\n" for k in range(90))
+    text = text.replace("L:\n", f".reg .b32 %i<90>;\n{more}L:\n")
+    info = ".section .debug_info { .b64 L\n" + "\n".join(regx(f"%i{k}") for k in range(90)) + "\n}\n"
+    cubin = orias.compile(f"{text}{info}.section{sections}", arch="sm_80", debug=True).data
+    rows = next(iter(line_tables(ElfFile(cubin), PTX_LINE).values()))
+    assert located(tables(cubin)["k"], "%a", max(r.offset for r in rows))
+
+
+CALLED = (
+    ".version 8.0\n.target sm_80\n.address_size 64\n.func f(.param .b64 a) {\n.reg .b64 %x; .reg .b32 %y;\n"
+    "ld.param.u64 %x, [a];\nld.global.u32 %y, [%x+4];\nst.global.u32 [%x], %y;\nret;\n}\n"
+    ".visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .b32 %a, %b, %r<30>;\nld.param.u64 %d, [p];\n"
+    + "".join(f"ld.volatile.global.u32 %r{k}, [%d+{4 * k}];\n" for k in range(30))
+    + "".join(f"st.global.u32 [%d], %r{k};\n" for k in range(30))
+    + "L:\n{ .param .b64 x;\nst.param.b64 [x], %d;\ncall f, (x);\n}\nld.global.u32 %b, [%d];\nst.global.u32 [%d+8], %b;\nret;\nN:\n}\n"
+    + ".section .debug_loc {\n"
+    + "".join(f".b64 L\n.b64 N\n.b8 6\n.b8 0\n{regx(f'%r{k}')}\n" for k in range(30))
+    + "}\n"
+)
+
+
+def test_values_stay_in_registers_that_a_known_function_leaves() -> None:
+    """Though the calling convention lets it change them; in objects the function may be another one."""
+    kept = []
+    for options in ({}, {"compile_only": True}):
+        cubin = orias.compile(CALLED, arch="sm_80", debug=True, self_check=True, **options).data  # type: ignore[arg-type]
+        file = ElfFile(cubin)
+        lines = {file.sections[i].name: rows for i, rows in line_tables(file, PTX_LINE).items()}
+        end = max(r.offset for r in lines[".text.k"])
+        kept.append(sum(bool(located(tables(cubin)["k"], f"%r{k}", end)) for k in range(30)))
+    assert kept[0] == 30 > kept[1]
 
 
 MANY = 30
