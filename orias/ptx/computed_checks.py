@@ -72,10 +72,14 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
 
 
 def _mask_errors(name: str, instr: Instr) -> list[str]:
-    """The error message on a vector in place of the mask of a multicast."""
+    """The error message on a vector in place of the mask of a multicast, or a cache policy that has not 64 bits."""
     mods = instr.sig.mods
-    is_vector = "multicast" in mods and instr.ops[-2 if "cache_hint" in mods else -1].kind == O_VEC
-    return [f"Arguments mismatch for instruction '{name}'"] if is_vector else []
+    hinted = "cache_hint" in mods
+    wrong = "multicast" in mods and instr.ops[-2 if hinted else -1].kind == O_VEC
+    policy = instr.ops[-1]
+    if hinted and policy.kind == O_REG and policy.var is not None:
+        wrong = wrong or TYPE_BITS.get(policy.var.type) != 64
+    return [f"Arguments mismatch for instruction '{name}'"] if wrong else []
 
 
 def _barrier_errors(name: str, ops: list[Operand], at: int) -> list[str]:

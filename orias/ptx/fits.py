@@ -311,6 +311,8 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
             use.note(f"Illegal vector size: {count}")
         if count != 1:
             use.note(f"Argument vector size mismatch for instruction '{use.name}'")
+        elif use.name == "st.async" and "completion" not in use.sig.mods:
+            use.note(f"Vector operand is not allowed for instruction '{use.name}'")
         return True
     if type_.startswith("bf16"):
         return _bf16_vector(op, type_, result, use)
