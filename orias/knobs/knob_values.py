@@ -83,6 +83,7 @@ class Knobs:
         "sched_bank_losses",
         "sched_start_stall",
         "sched_step_overshoot",
+        "sched_fewer_words_slack",
         "sched_trial_max_inst",
         "sched_trial_most",
         "sched_trial_same_warps_slack",
@@ -108,6 +109,7 @@ class Knobs:
         "unroll_unknown_loads",
         "urf_branch_gain",
         "urf_condition_budget",
+        "urf_free_words",
         "urf_max_inst",
         "urf_peak_slack",
         "urf_rounds",
@@ -161,12 +163,14 @@ class Knobs:
     remat_max_blocks: int
     sink_remat_max_inst: int
     urf_peak_slack: int
+    urf_free_words: int
     urf_max_inst: int
     urf_rounds: int
     urf_condition_budget: int
     urf_branch_gain: int
     reg_tgt_extra_steps: int
     sched_many_loads: int
+    sched_fewer_words_slack: int
     sched_trial_max_inst: int
     sched_trial_most: int
     sched_trial_slack: int

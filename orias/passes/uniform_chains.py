@@ -83,6 +83,9 @@ def compute_uniformly(fn: Func) -> bool:
     needs = words_needed(fn, lv)
     top = max(needs.values())
     free = free_words(fn.max_regs)
+    if fn.target.has(features.UNIFORM_BRANCHES):
+        # Uniform operations cost no scoreboard there, and ptxas too keeps bases and counters in uniform registers.
+        free = min(free, fn.knobs.urf_free_words)
     if top <= free:
         return _Chains(fn, lv, set(), needs).run()
     hot = {b for b, n in needs.items() if n >= max(free, top - fn.knobs.urf_peak_slack)}

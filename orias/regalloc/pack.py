@@ -13,7 +13,14 @@ from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
 from orias.target import features
-from orias.target.register_steps import FREE_WORDS, SYSTEM_REGISTERS, step_of
+from orias.target.register_steps import (
+    FREE_WORDS,
+    SUB_PARTITIONS,
+    SYSTEM_REGISTERS,
+    live_words,
+    registers_for,
+    step_of,
+)
 
 _ORDERS: Final = 4
 """Tries under one cap, each with another order of the classes."""
@@ -25,9 +32,12 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     high = result.highest[K_R]
     if fn.names or fn.kind != "entry" or fn.entry_regs:
         return
+    if fn.target.has(features.UNIFORM_BRANCHES) and high <= live_words(
+        registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS)
+    ):
+        _pack_closely(classes, result)
+        return
     if high <= FREE_WORDS:
-        if fn.target.has(features.UNIFORM_BRANCHES):
-            _pack_closely(classes, result)
         return
     need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
     # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.

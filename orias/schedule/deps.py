@@ -402,7 +402,9 @@ class _Builder:
     def _order(self, n: int, inst: Inst) -> None:
         g = self.g
         flags = inst.op.flags
-        if flags & F_CONVERGENT and (not self.whole or (flags & _ORDERED and not (self.crossing and _is_product(flags)))):
+        if flags & F_CONVERGENT and (
+            not self.whole or (flags & _ORDERED and not (self.crossing and _is_product(flags)))
+        ):
             if flags & (F_SIDE | F_FENCE):
                 for m in self.others:
                     g.edge(m, n, 1)
