@@ -83,7 +83,6 @@ class Knobs:
         "sched_bank_losses",
         "sched_start_stall",
         "sched_step_overshoot",
-        "sched_fewer_words_slack",
         "sched_trial_max_inst",
         "sched_trial_most",
         "sched_trial_same_warps_slack",
@@ -113,6 +112,7 @@ class Knobs:
         "urf_max_inst",
         "urf_peak_slack",
         "urf_rounds",
+        "urf_saved_words",
         "vectorization_distance",
         "stored_values_limit",
     )
@@ -166,11 +166,11 @@ class Knobs:
     urf_free_words: int
     urf_max_inst: int
     urf_rounds: int
+    urf_saved_words: int
     urf_condition_budget: int
     urf_branch_gain: int
     reg_tgt_extra_steps: int
     sched_many_loads: int
-    sched_fewer_words_slack: int
     sched_trial_max_inst: int
     sched_trial_most: int
     sched_trial_slack: int

@@ -33,7 +33,7 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
         return None
     orders = _Orders(fn, options, lv, shared)
     if len(ways) == 1:
-        put_in_order(fn, orders.order(_fewer_words(fn, orders, ways[0])).order)
+        put_in_order(fn, orders.order(ways[0]).order)
         if fn.kind != "entry" or options.register_usage < 5 or most_live_words(fn, lv) < ways[0].words:
             return None
         orders.restore()
@@ -90,21 +90,6 @@ class _Orders:
         self.restore()
         self.found.append(found)
         return found
-
-
-def _fewer_words(fn: Func, orders: _Orders, way: Plan) -> Plan:
-    """The only plan of a function, or one with the live words of the order as given, if the time is about the same."""
-    if not fn.target.has(features.UNIFORM_BRANCHES) or fn.kind != "entry" or not 0 < way.given < way.words:
-        return way
-    from orias.pipeline.estimated_time import EstimatedTime
-
-    less = Plan(False, way.given, registers=way.registers)
-    found = orders.order(less)
-    if found.reach.holds(word_limit(fn, way)):
-        return less
-    estimated = EstimatedTime(fn)
-    most = estimated.of(orders.order(way).reach.cycles, way.registers) * (1 + fn.knobs.sched_fewer_words_slack / 100)
-    return less if estimated.of(found.reach.cycles, way.registers) <= most else way
 
 
 @final

@@ -32,16 +32,14 @@ class Plan:
     ``registers``: the register count that the allocator is expected to stay within.
     """
 
-    __slots__ = ("given", "registers", "sink", "sunk", "words")
+    __slots__ = ("registers", "sink", "sunk", "words")
 
-    def __init__(self, sink: bool, words: int, sunk: Order | None = None, registers: int = 0, given: int = 0) -> None:
+    def __init__(self, sink: bool, words: int, sunk: Order | None = None, registers: int = 0) -> None:
         self.sink: Final[bool] = sink
         self.words: Final[int] = words
         self.registers: Final[int] = registers or registers_of(words)
         self.sunk: Final[Order | None] = sunk
         """With ``sink``: the order for few registers, if it is known."""
-        self.given: Final[int] = given
-        """Live words of the order as given, if they are known."""
 
 
 def order_of(before: list[list[Inst]], fn: Func) -> Order:
@@ -87,7 +85,7 @@ def plans(
         return [Plan(False, given)]
     free = _free_words(fn)
     free = free * (15 + register_usage) // 20
-    first = Plan(False, step_words(given, free), given=given)
+    first = Plan(False, step_words(given, free))
     spills = given > most_words(fn.max_regs)
     facts.crossing = spills
     if first.words <= free and not spills:
