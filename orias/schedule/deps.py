@@ -200,15 +200,15 @@ class _Definition:
 
 def build(
     insts: list[Inst], after: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool = False,
-    registers: Callable[[Inst], tuple[list[int], list[int]]] = virtual_registers, crossing: bool = False,
+    registers: Callable[[Inst], tuple[list[int], list[int]]] = virtual_registers, free_products: bool = False,
 ) -> Graph:  # fmt: skip
     """The dependence graph of a piece of straight-line code; `virtual`: before register allocation.
 
     `after`: the instructions that follow the piece, as far as they should not have to wait for it.  `whole`: the warp runs all of it as
     a whole (:func:`is_whole`), so that votes, elections and shuffles may cross barriers.  `registers`: what gives the virtual
-    registers that an instruction reads and writes.  `crossing`: there products of matrices in registers may cross barriers too.
+    registers that an instruction reads and writes.  `free_products`: there products of matrices in registers may cross barriers too.
     """
-    builder = _Builder(insts, fn, lat, virtual, whole, registers, crossing)
+    builder = _Builder(insts, fn, lat, virtual, whole, registers, free_products)
     graph = builder.run()
     builder.look_ahead(after)
     return graph
@@ -227,7 +227,7 @@ def is_whole(fn: Func, b: Block) -> bool:
 @final
 class _Builder:
     __slots__ = (
-        "crossing",
+        "free_products",
         "defs",
         "fn",
         "g",
@@ -246,10 +246,10 @@ class _Builder:
 
     def __init__(
         self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool,
-        registers: Callable[[Inst], tuple[list[int], list[int]]], crossing: bool,
+        registers: Callable[[Inst], tuple[list[int], list[int]]], free_products: bool,
     ) -> None:  # fmt: skip
         self.registers = registers
-        self.crossing: bool = crossing
+        self.free_products: bool = free_products
         self.g: Graph = Graph(insts, fn.knobs.sched_read_sb_base_latency)
         self.fn: Func = fn
         self.lat: Latency = lat
@@ -403,7 +403,7 @@ class _Builder:
         g = self.g
         flags = inst.op.flags
         if flags & F_CONVERGENT and (
-            not self.whole or (flags & _ORDERED and not (self.crossing and _is_product(flags)))
+            not self.whole or (flags & _ORDERED and not (self.free_products and _is_product(flags)))
         ):
             if flags & (F_SIDE | F_FENCE):
                 for m in self.others:
