@@ -110,6 +110,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SinkRematMaxInst", 4, 0, 64, "instructions", "OriDoRemat", "Instructions that move together behind a block at most."),
     Knob("URFPeakSlack", 10, 0, 255, "words", "ConvertToUniformReg", "Distance from the highest need of the function within which a register that a block holds counts as saved."),
     Knob("URFMaxInst", 60_000, 0, _M, "instructions", "ConvertToUniformReg", "Functions with more instructions are left alone."),
+    Knob("URFFreeWords", 8, 0, 255, "words", "ConvertToUniformReg", "Live words up to which values stay in vector registers on sm_100 and later (before: those of the lowest step of occupancy)."),
+    Knob("URFSavedWords", 1, 0, 255, "words", "ConvertToUniformReg", "Words that the fullest block must hold less for values to move where all warps fit (sm_100 and later)."),
     Knob("URFRounds", 8, 0, 64, "rounds", "ConvertToUniformReg", "How often what costs more than it saves is given back."),
     Knob("URFConditionBudget", 400, 0, 100_000, "instructions", "ConvertToUniformReg", "Instructions and readers that are looked at for the condition of one branch."),
     Knob("URFBranchGain", 64, 0, 64, "eighths", "ConvertToUniformReg", "What a uniform condition saves its branch, in eighths of an instruction."),

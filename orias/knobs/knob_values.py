@@ -111,9 +111,11 @@ class Knobs:
         "unroll_unknown_loads",
         "urf_branch_gain",
         "urf_condition_budget",
+        "urf_free_words",
         "urf_max_inst",
         "urf_peak_slack",
         "urf_rounds",
+        "urf_saved_words",
         "vectorization_distance",
         "stored_values_limit",
     )
@@ -164,8 +166,10 @@ class Knobs:
     remat_max_blocks: int
     sink_remat_max_inst: int
     urf_peak_slack: int
+    urf_free_words: int
     urf_max_inst: int
     urf_rounds: int
+    urf_saved_words: int
     urf_condition_budget: int
     urf_branch_gain: int
     reg_tgt_extra_steps: int

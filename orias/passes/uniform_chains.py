@@ -83,10 +83,13 @@ def compute_uniformly(fn: Func) -> bool:
     needs = words_needed(fn, lv)
     top = max(needs.values())
     free = free_words(fn.max_regs)
+    fits = top <= free
+    if fn.target.has(features.UNIFORM_BRANCHES):
+        free = min(free, fn.knobs.urf_free_words)
     if top <= free:
         return _Chains(fn, lv, set(), needs).run()
     hot = {b for b, n in needs.items() if n >= max(free, top - fn.knobs.urf_peak_slack)}
-    return _Chains(fn, lv, hot, needs).run()
+    return _Chains(fn, lv, hot, needs, fn.knobs.urf_saved_words if fits else 0).run()
 
 
 def _keeps_uniform(fn: Func, inst: Inst) -> bool:
@@ -110,10 +113,13 @@ def uniform_operand(o: Opnd) -> Opnd:
 @final
 class _Chains:
     __slots__ = (
-        "div", "forms", "fn", "held", "home", "hot", "lat", "lifted", "made", "peak", "short", "table", "top", "users",
+        "div", "forms", "fn", "held", "home", "hot", "lat", "lifted", "made", "least", "peak", "short", "table", "top",
+        "users",
     )  # fmt: skip
 
-    def __init__(self, fn: Func, lv: Liveness, hot: set[int], needs: dict[int, int]) -> None:
+    def __init__(self, fn: Func, lv: Liveness, hot: set[int], needs: dict[int, int], least: int = 0) -> None:
+        self.least: Final[int] = least
+        """Words that the fullest block must hold less if vector registers are not short, or all that stays there does."""
         self.fn: Final[Func] = fn
         self.table: Final[IsaTable] = load(fn.target.table)
         self.div: Final[Divergence] = divergence(fn)
@@ -162,7 +168,7 @@ class _Chains:
         all_forms, all_made = dict(self.forms), dict(self.made)
         if self.short:
             self._choose(all_forms, all_made)
-        else:
+        if not self.short or self.top - self._words_left() < self.least:
             self.forms.clear()
             self.made.clear()
         if self.fn.target.has(features.UNIFORM_BRANCHES):
@@ -366,11 +372,16 @@ class _Chains:
 
     def _registers_left(self) -> tuple[int, int]:
         """The words of the fullest block that find no register once the others have moved, and the registers of its occupancy."""
+        words = self._words_left()
+        return max(0, words - self.fn.max_regs), max(registers_of(words), registers_for(self.fn.warps()))
+
+    def _words_left(self) -> int:
+        """The words of the fullest block once the others have moved."""
         words = self.top
         for v in self.made:
             if self.held >> v & 1 and self.fn.vkind[v] == K_R:
                 words -= self.fn.vwidth[v]
-        return max(0, words - self.fn.max_regs), max(registers_of(words), registers_for(self.fn.warps()))
+        return words
 
     def _give_back(self) -> None:
         """Users first: leave in vector registers what costs more moves as a uniform value than it saves."""

@@ -159,12 +159,15 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func]
             least, warps = time, warps_with(fn, trial.reg_count)
         if long and not _spills(trial) and warps_with(fn, trial.reg_count) >= warps_with(fn, way.registers):
             break
-        over = (trial.packed or trial.reg_count) - way.registers
+        words, over = way.words, (trial.packed or trial.reg_count) - way.registers
+        if _spills(trial) and not lacking[place]:
+            # There are registers for all words, but not side by side where vectors need them.
+            words, over = word_limit(fn, way), fn.knobs.sched_step_overshoot
         wanted = finished < fn.knobs.sched_trial_most and len(todo) < 2 * len(ways)
         if wanted and 0 < over <= fn.knobs.sched_step_overshoot:
             # The allocator needs a few registers more than live words, however tightly it packs them: with as many words less the
             # occupancy is as planned.
-            less = Plan(way.sink, way.words - over, way.sunk)
+            less = Plan(way.sink, words - over, way.sunk)
             places.append(len(todo))
             todo.append(less)
             promised.append(estimated.of(orders.order(less).reach.cycles, less.registers))

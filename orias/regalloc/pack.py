@@ -12,7 +12,15 @@ from orias.regalloc.allocate import Assignment, attempt, usual_order
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
-from orias.target.register_steps import FREE_WORDS, SYSTEM_REGISTERS, step_of
+from orias.target import features
+from orias.target.register_steps import (
+    FREE_WORDS,
+    SUB_PARTITIONS,
+    SYSTEM_REGISTERS,
+    live_words,
+    registers_for,
+    step_of,
+)
 
 _ORDERS: Final = 4
 """Tries under one cap, each with another order of the classes."""
@@ -22,7 +30,14 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     """Lower the highest R register of a kernel's complete assignment, within a bounded number of tries."""
     fn = classes.rg.fn
     high = result.highest[K_R]
-    if fn.names or fn.kind != "entry" or fn.entry_regs or high <= FREE_WORDS:
+    if fn.names or fn.kind != "entry" or fn.entry_regs:
+        return
+    if fn.target.has(features.UNIFORM_BRANCHES) and high <= live_words(
+        registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS)
+    ):
+        _pack_closely(classes, result)
+        return
+    if high <= FREE_WORDS:
         return
     need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
     # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.
@@ -64,6 +79,27 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
         if high < first[2]:
             fn.packed = count
         best, used, high = first
+    for c, slot in zip(todo, best, strict=True):
+        c.slot = slot
+    result.used[K_R] = used
+    result.highest[K_R] = high
+
+
+def _pack_closely(classes: Classes, result: Assignment) -> None:
+    """Allocate under the lowest cap that has an assignment: with the preferences of the first order if there is one, else without them."""
+    fn = classes.rg.fn
+    high = result.highest[K_R]
+    need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
+    if high <= need:
+        return
+    todo = sorted((c for c in classes.all() if c.file == K_R), key=usual_order)
+    best = [c.slot for c in todo]
+    used = result.used[K_R]
+    tries = min(fn.knobs.reg_alloc_pack_trials, fn.knobs.reg_alloc_pack_budget // len(todo))
+    for cap in range(need, min(high, need + tries // 2)):
+        for comfort in (True, False):
+            if not attempt(classes, K_R, todo, result, comfort, cap, None, True):
+                return
     for c, slot in zip(todo, best, strict=True):
         c.slot = slot
     result.used[K_R] = used

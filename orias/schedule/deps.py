@@ -132,6 +132,11 @@ def is_fixed_point(inst: Inst, virtual: bool) -> bool:
     return False
 
 
+def _is_product(flags: int) -> bool:
+    """True for a product of matrices that stand in registers, as does the result."""
+    return flags & (F_MATRIX | F_READ | F_WRITE | F_SIDE | F_FENCE | F_WGMMA) == F_MATRIX
+
+
 def may_acquire(o: Op) -> bool:
     """True for a memory access that may be an acquire operation: weak loads of global and local memory are none."""
     return "STRONG" in o.mods or not (o.base in ("LD", "LDL") or o.base.startswith("LDG"))
@@ -195,15 +200,15 @@ class _Definition:
 
 def build(
     insts: list[Inst], after: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool = False,
-    registers: Callable[[Inst], tuple[list[int], list[int]]] = virtual_registers,
+    registers: Callable[[Inst], tuple[list[int], list[int]]] = virtual_registers, free_products: bool = False,
 ) -> Graph:  # fmt: skip
     """The dependence graph of a piece of straight-line code; `virtual`: before register allocation.
 
     `after`: the instructions that follow the piece, as far as they should not have to wait for it.  `whole`: the warp runs all of it as
     a whole (:func:`is_whole`), so that votes, elections and shuffles may cross barriers.  `registers`: what gives the virtual
-    registers that an instruction reads and writes.
+    registers that an instruction reads and writes.  `free_products`: there products of matrices in registers may cross barriers too.
     """
-    builder = _Builder(insts, fn, lat, virtual, whole, registers)
+    builder = _Builder(insts, fn, lat, virtual, whole, registers, free_products)
     graph = builder.run()
     builder.look_ahead(after)
     return graph
@@ -222,6 +227,7 @@ def is_whole(fn: Func, b: Block) -> bool:
 @final
 class _Builder:
     __slots__ = (
+        "free_products",
         "defs",
         "fn",
         "g",
@@ -240,9 +246,10 @@ class _Builder:
 
     def __init__(
         self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool,
-        registers: Callable[[Inst], tuple[list[int], list[int]]],
+        registers: Callable[[Inst], tuple[list[int], list[int]]], free_products: bool,
     ) -> None:  # fmt: skip
         self.registers = registers
+        self.free_products: bool = free_products
         self.g: Graph = Graph(insts, fn.knobs.sched_read_sb_base_latency)
         self.fn: Func = fn
         self.lat: Latency = lat
@@ -395,7 +402,9 @@ class _Builder:
     def _order(self, n: int, inst: Inst) -> None:
         g = self.g
         flags = inst.op.flags
-        if flags & F_CONVERGENT and (flags & _ORDERED or not self.whole):
+        if flags & F_CONVERGENT and (
+            not self.whole or (flags & _ORDERED and not (self.free_products and _is_product(flags)))
+        ):
             if flags & (F_SIDE | F_FENCE):
                 for m in self.others:
                     g.edge(m, n, 1)

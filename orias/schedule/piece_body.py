@@ -74,7 +74,7 @@ class _Meetings:
 class SharedFacts:
     """What the pieces of a function share: no order changes it."""
 
-    __slots__ = ("bodies", "counting", "meetings", "predicates", "words")
+    __slots__ = ("bodies", "counting", "free_products", "meetings", "predicates", "words")
 
     def __init__(self, fn: Func, lv: Liveness) -> None:
         self.counting: Final[WordCounting] = WordCounting(fn)
@@ -83,6 +83,8 @@ class SharedFacts:
         self.predicates: Final[WordCounts] = lv.words(fn, K_P)
         self.bodies: Final[dict[tuple[int, int], list[Body]]] = {}
         """The pieces that were looked at, by block and first instruction: one for each order."""
+        self.free_products: bool = False
+        """Products of matrices may cross barriers of the block: they free the registers of fragments that loads before the barrier fill."""
 
     def body(self, fn: Func, b: Block, first: int, last: int, live_after: int, lat: Latency, whole: bool) -> "Body":
         """A piece of a block, in the block's present order."""
@@ -109,7 +111,9 @@ class Body:
     ) -> None:  # fmt: skip
         self.fn: Final[Func] = fn
         self.following: Final[list[Inst]] = after
-        self.graph: Final[Graph] = build(piece, after, fn, lat, True, whole, facts.counting.registers)
+        self.graph: Final[Graph] = build(
+            piece, after, fn, lat, True, whole, facts.counting.registers, facts.free_products
+        )
         self.nodes: Final[list[Node]] = [Node(fn, inst, facts.counting) for inst in piece]
         self.needed_after: Final[int] = live_after
         self.users: Final[dict[int, list[int]]] = {}

@@ -87,6 +87,7 @@ def plans(
     free = free * (15 + register_usage) // 20
     first = Plan(False, step_words(given, free))
     spills = given > most_words(fn.max_regs)
+    facts.free_products = spills
     if first.words <= free and not spills:
         return [first]
     # Fewer words than this allow more warps than the order as given, or need no spills.

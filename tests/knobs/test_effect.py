@@ -72,6 +72,8 @@ NEEDS = {
     "RematConditionBudget": "more conditions than predicates, with readers far apart (tests/passes/cases/distant_predicates.txt)",
     "RematMaxBlocks": "more than 2000 blocks",
     "SinkRematMaxInst": "a chain of computations that moves behind a peak",
+    "URFFreeWords": "a kernel of several blocks that fits all warps (tests/passes/cases/uniform_chains.txt)",
+    "URFSavedWords": "the same",
     "URFPeakSlack": "uniform values held in a block of high need",
     "RegTgtExtraSteps": "more live values than the highest occupancy allows, and loads",
     "SchedManyLoads": "the same",

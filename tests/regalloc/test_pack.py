@@ -78,3 +78,25 @@ def test_the_lowest_step_of_occupancy_is_met(seed: int) -> None:
     assert result.highest[K_R] + 1 + SYSTEM_REGISTERS > STEPS[0]
     pack_registers(classes, result)
     assert result.highest[K_R] + 1 + SYSTEM_REGISTERS <= STEPS[0]
+
+
+def test_kernels_that_fit_all_warps_are_packed_from_sm_100_on() -> None:
+    """Before sm_100 the first allocation stays, which spreads values over all registers that cost no warps."""
+    saved = 0
+    for seed in range(6):
+        counts = []
+        for arch in ("sm_90", "sm_100"):
+            fn = parse(tuples_and_words(random.Random(f"small{seed}"), 60, 4, 7).replace("sm_90", arch))
+            prepare(fn)
+            classes = coalesce(Ranges(fn))
+            result = Assignment()
+            assert all(allocate(classes, file, result) for file in FILES)
+            before = result.highest[K_R]
+            assert before + 1 + SYSTEM_REGISTERS <= STEPS[0]
+            pack_registers(classes, result)
+            need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
+            assert need <= result.highest[K_R] <= before
+            counts.append((before, result.highest[K_R], need))
+        assert counts[0][0] == counts[0][1] == counts[1][0]
+        saved += counts[1][0] - counts[1][1]
+    assert saved >= 6

@@ -96,3 +96,25 @@ def test_estimated_time_falls_with_live_words_and_rises_with_registers() -> None
     assert estimated.of(fast, 40) < estimated.of(slow, 40)
     assert estimated.of(fast, 40) < estimated.of(fast, 72)
     assert estimated.of(fast, 33) == estimated.of(fast, 40)
+
+
+def test_matrix_products_cross_barriers_where_registers_are_short() -> None:
+    """They free fragments that were loaded before a barrier; elsewhere they stay after it."""
+    for limit, crosses in ((255, False), (32, True)):
+        # The fragments of six products, and of none the sums, are live at the barrier.
+        loads = "".join(
+            f"  v{300 + n}:R4 = LDSM.16.M88.4 -, v256, URZ, 0x{512 * n:x}\n  v{320 + n}:R2 = LDSM.16.M88.2 -, v256, URZ, 0x{4096 + 512 * n:x}\n"
+            for n in range(6)
+        )
+        products = "".join(
+            f"  v{400 + n}:R4 = HMMA.16816.F32 v{300 + n}, v{320 + n}, {f'v{399 + n}' if n else 'RZ'}\n"
+            for n in range(6)
+        )
+        fn = parse(
+            ".func k sm_120 entry ssa\nb0:\n  v256:R = S2R SR_TID.X\n" + loads + "  BAR.SYNC.DEFER_BLOCKING 0x0\n" + products
+            + "  STS.128 -, v256, URZ, 0x0, v405\n  EXIT\n"
+        )  # fmt: skip
+        fn.max_regs = limit
+        finished(fn)
+        names = [i.op.base for i in fn.blocks[0].insts]
+        assert ("HMMA" in names[: names.index("BAR")]) is crosses
