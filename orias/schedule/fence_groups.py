@@ -21,7 +21,7 @@ from orias.isa.op import (
     F_WRITE,
 )
 from orias.isa.operand import PT
-from orias.isa.roles import BARRIER_PAIR
+from orias.isa.roles import BARRIER_PAIR, HALVES
 from orias.ori.ir import ACQUIRES, Func, Inst
 from orias.schedule.deps import is_fixed_point, may_acquire
 from orias.target import features
@@ -31,8 +31,7 @@ _VIEW: Final = "FENCE.VIEW.ASYNC.S"
 _VIEW_FOLLOWER: Final = "SYNCS.EXCH.64"
 _REDUCTIONS: Final = ("BAR.RED", f"{BARRIER_PAIR}.RED")
 _RESULT: Final = "B2R.RESULT"
-_HALF: Final = "16dp32bit_t0_t15"
-_OTHER_HALF: Final = "16dp32bit_t16_t31"
+_HALF, _OTHER_HALF = HALVES
 _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
 
