@@ -58,6 +58,10 @@ MULTIPLY_ADD: Final[Op] = op("IMAD")
 SHIFT_ADD: Final[Op] = op("LEA")
 BARRIER_PAIR: Final[str] = "barrierpair"
 """Pseudo operation: a barrier of the block with number and number of threads in two registers; modifiers as those of BAR."""
+HALVES: Final = ("16dp32bit_t0_t15", "16dp32bit_t16_t31")
+"""Shape of accesses to tensor memory by 16 lanes: an operation for the lower and one for the upper half of a warp."""
+REDUCED_HALVES: Final[str] = "reducedhalves"
+"""Pseudo operation: LDTM.STAT of both halves of a warp; modifiers as theirs, sources are the address and an offset for each half."""
 BARRIER_NUMBERS: Final = 0xF
 """Mask of the number of a barrier, in the word that holds it below a number of threads."""
 CUT: Final[Op] = op("SGXT.U32")
@@ -70,3 +74,9 @@ TRAP: Final[Op] = op("BPT.TRAP")
 def barrier_of(pair: Op) -> Op:
     """The barrier operation that a pseudo operation BARRIER_PAIR stands for."""
     return op(".".join(("BAR", *pair.mods)))
+
+
+def halves_of(pair: Op) -> tuple[Op, Op]:
+    """The two operations that a pseudo operation REDUCED_HALVES stands for: of the lower and of the upper 16 lanes."""
+    lower, upper = (op(".".join(("LDTM", "STAT", lanes, *pair.mods))) for lanes in HALVES)
+    return lower, upper

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from orias.analysis.divergence import Divergence, divergence
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.op import F_READ, F_SIDE, F_WRITE, op
+from orias.isa.op import F_ALIGNED, F_READ, F_SIDE, F_WRITE, op
 from orias.isa.operand import FIRST_VIRTUAL, K_NONE, K_UP, K_UR, PT, Opnd, in_file, is_vreg, reg
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 
@@ -63,8 +63,16 @@ class OnceAWarp:
         return self._div
 
     def _runs_once(self, inst: Inst) -> bool:
-        """True for an operation with effects and no result whose guard is a uniform predicate."""
-        if not inst.op.flags & _EFFECTS or inst.guard != PT or any(is_vreg(d) for d in inst.dst):
+        """True for an operation with effects and no result whose guard is a uniform predicate; not of one that takes values of all lanes.
+
+        ptxas 13.0.88 branches around a store to tensor memory, and no capsule states a guarded one by 16 lanes.
+        """
+        if (
+            not inst.op.flags & _EFFECTS
+            or inst.op.flags & F_ALIGNED
+            or inst.guard != PT
+            or any(is_vreg(d) for d in inst.dst)
+        ):
             return False
         return self._table.accepts(inst.op, _ANY, inst.dst, inst.src)
 

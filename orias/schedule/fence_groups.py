@@ -3,7 +3,8 @@
 ptxas 13.0.88 writes them without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"): MEMBAR,
 ERRBAR, CGAERRBAR, then CCTL.IVALL (a NOP at CTA scope) or the access that the fence releases; an access that acquires, then
 CCTL.IVALL or a NOP; MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RED and the read of its result;
-the two halves of an access to tensor memory by 16 lanes.
+the two halves of an access to tensor memory by 16 lanes; a wait for a barrier of the cluster, then CCTL.IVALL; a test of a barrier
+in memory, the sleep and the second test of a wait with a time.
 """
 
 from typing import Final
@@ -21,26 +22,32 @@ from orias.isa.op import (
     F_WRITE,
 )
 from orias.isa.operand import PT
-from orias.isa.roles import BARRIER_PAIR
+from orias.isa.roles import BARRIER_PAIR, HALVES, MOVE_TO_UNIFORM
 from orias.ori.ir import ACQUIRES, Func, Inst
 from orias.schedule.deps import is_fixed_point, may_acquire
 from orias.target import features
 
 _FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_TERM | F_PINNED | F_SPECIAL
 _VIEW: Final = "FENCE.VIEW.ASYNC.S"
-_VIEW_FOLLOWER: Final = "SYNCS.EXCH.64"
 _REDUCTIONS: Final = ("BAR.RED", f"{BARRIER_PAIR}.RED")
 _RESULT: Final = "B2R.RESULT"
-_HALF: Final = "16dp32bit_t0_t15"
-_OTHER_HALF: Final = "16dp32bit_t16_t31"
+_HALF, _OTHER_HALF = HALVES
+_CLUSTER_WAIT: Final = "UCGABAR_WAIT"
+_FOLLOWERS: Final[dict[str, str]] = {
+    _VIEW: "SYNCS.EXCH.64",
+    "SYNCS.PHASECHK.TRANS64.TRYWAIT": "NANOSLEEP.SYNCS",
+    "NANOSLEEP.SYNCS": "SYNCS.PHASECHK.TRANS64",
+}
 _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
 
 def _is_free(inst: Inst) -> bool:
-    """True for reads of constants and of special registers that are no clocks, and the start of a region: no fence orders them."""
+    """True for reads of constants and of special registers that are no clocks, moves, and the start of a region: no fence orders them."""
     op = inst.op
     if op.flags & F_SPECIAL:
         return op.flags & (_FIXED ^ F_SPECIAL) == 0 and not is_fixed_point(inst, False)
+    if op is MOVE_TO_UNIFORM:
+        return True
     return op.base.startswith("LDC") or op.base == "BSSY"
 
 
@@ -49,7 +56,7 @@ def gather_fences(fn: Func) -> None:
     if not fn.target.has(features.MERCURY_LAYOUT):
         return
     for b in fn.blocks:
-        if any(i.op.flags & F_FENCE or i.op.has(_HALF) for i in b.insts):
+        if any(i.op.flags & F_FENCE or _follower(i) for i in b.insts):
             b.insts = _gathered(b.insts, fn)
 
 
@@ -105,9 +112,15 @@ def _members(insts: list[Inst], first: int) -> list[int]:
     out = list(alone)
     at = first
     follower = _follower(inst)
-    if follower:
-        at = _next(insts, first, True)
-        return [first, at] if at >= 0 and insts[at].op.name == follower else alone
+    while follower:
+        at = _next(insts, at, True)
+        if at < 0 or insts[at].op.name != follower:
+            break
+        out.append(at)
+        follower = _follower(insts[at])
+    if len(out) > 1 or (follower and inst.op.base != "SYNCS"):
+        return out
+    at = first
     if inst.op.base == "MEMBAR":
         at = _next(insts, first)
         if at >= 0 and insts[at].op.name == _VIEW:
@@ -120,7 +133,7 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         if not _accesses(insts[at]) or (len(out) == 1 and not insts[at].op.flags & F_WRITE):
             return out
         out.append(at)
-    elif not _accesses(inst) or not may_acquire(inst.op):
+    elif inst.op.base != _CLUSTER_WAIT and (not _accesses(inst) or not may_acquire(inst.op)):
         return alone
     at = _next(insts, at)
     while at >= 0 and _may_follow(insts[at]):
@@ -131,8 +144,8 @@ def _members(insts: list[Inst], first: int) -> list[int]:
 
 def _follower(inst: Inst) -> str:
     """The name of the one operation that belongs to an instruction, whatever it orders; nothing if there is none."""
-    if inst.op.name == _VIEW:
-        return _VIEW_FOLLOWER
+    if inst.op.name in _FOLLOWERS:
+        return _FOLLOWERS[inst.op.name]
     if inst.op.name.startswith(_REDUCTIONS):
         return _RESULT
     return inst.op.name.replace(_HALF, _OTHER_HALF) if inst.op.has(_HALF) else ""

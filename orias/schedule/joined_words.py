@@ -5,13 +5,14 @@ ptxas 13.0.88 writes these words without anything in between from sm_100 on (``d
 - ``specialbits``: bits of a special register; the read, the shift and the cut have the register of the result;
 - ``movedword``: a word of constant bank 0 whose place depends on the size of the cluster; so do the size, the product and the load;
 - ``barrierpair``: a barrier of the block whose number and number of threads are both in registers.  The register with
-  the number of threads takes both for as long as the barrier lasts, and has its value again afterwards.
+  the number of threads takes both for as long as the barrier lasts, and has its value again afterwards;
+- ``reducedhalves``: loads from tensor memory by the halves of a warp, with a reduction, into the same registers.
 """
 
 from typing import Final
 
 from orias.isa.op import Op
-from orias.isa.operand import NOT_PT, RZ, Opnd, imm
+from orias.isa.operand import NOT_PT, RZ, Opnd, imm, imm_value
 from orias.isa.roles import (
     BARRIER_NUMBERS,
     BARRIER_PAIR,
@@ -23,10 +24,12 @@ from orias.isa.roles import (
     READ_SPECIAL,
     READ_SPECIAL_AT_ONCE,
     READ_SPECIAL_BITS,
+    REDUCED_HALVES,
     SHIFT_LEFT,
     SHIFT_RIGHT,
     SHIFT_RIGHT_HIGH,
     barrier_of,
+    halves_of,
 )
 from orias.ori.ir import Func
 
@@ -55,7 +58,7 @@ def expand_joined(fn: Func) -> None:
 
 def is_joined(op: Op) -> bool:
     """True for the pseudo operations of this module."""
-    return op is READ_SPECIAL_BITS or op is MOVED_WORD or op.base == BARRIER_PAIR
+    return op is READ_SPECIAL_BITS or op is MOVED_WORD or op.base in (BARRIER_PAIR, REDUCED_HALVES)
 
 
 def joined_words(op: Op, dst: list[Opnd], src: list[Opnd]) -> list[Word]:
@@ -71,6 +74,11 @@ def joined_words(op: Op, dst: list[Opnd], src: list[Opnd]) -> list[Word]:
             (READ_SPECIAL_AT_ONCE, [d], [size]),
             (MULTIPLY_ADD, [d], [d, step, RZ]),
             (LOAD_CONSTANT[1], [d], [place, d]),
+        ]
+    if op.base == REDUCED_HALVES:
+        at, *offsets = src
+        return [
+            (half, [*dst], [at, o] if imm_value(o) else [at]) for half, o in zip(halves_of(op), offsets, strict=True)
         ]
     # The same register twice is 0 in every program with a meaning: a number of threads is a multiple of 32.
     number, threads, *rest = src

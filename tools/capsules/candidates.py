@@ -12,6 +12,7 @@ from collections import Counter
 from itertools import product
 from pathlib import Path
 
+from orias.cubin.capsule.capsule_parser import HEAD_BYTES, TOKEN_HEAD
 from orias.cubin.capsule.signature import JOIN
 from orias.isa.op import op
 from tools.capsules.instances import members_of
@@ -47,16 +48,27 @@ def _kinds(signature: str) -> str:
 
 
 def spellings(signature: str, table: list[str]) -> list[str]:
-    """What the table says of instructions of the same operation, those with the same kinds of operands first; *whole* records are no candidates."""
+    """What the table says of instructions of the same operation, those with the same kinds of operands first.
+
+    Of *whole* records, which state operands that the signature may not have, only the head is a candidate.
+    """
     near: Counter[str] = Counter()
     for line in table:
-        if line.startswith(_base(signature)) and _base(line) == _base(signature):
+        if line.startswith(_base(signature)) and _base(line) == _base(signature) and f" {JOIN} " not in line:
             right = line.partition("\t")[2]
-            if not right.startswith("whole"):
+            if right.startswith("whole"):
+                right = _head(right)
+            if right:
                 near[right] += 100 if _kinds(signature_of(line)) == _kinds(signature) else 1
     best = [s for s, n in near.most_common() if n >= 100]
     rest = [s for s in (*_PLAIN, *(s for s, _ in near.most_common())) if s not in best]
     return list(dict.fromkeys([*best, *rest]))[:_MOST_SPELLINGS]
+
+
+def _head(right: str) -> str:
+    """The head of a *whole* record: its first four bytes, whose first says that it is one."""
+    code = bytes.fromhex(right.split()[1])
+    return f"head {code[0] | TOKEN_HEAD:02x}{code[1:HEAD_BYTES].hex()}"
 
 
 def variants(signature: str) -> list[str]:

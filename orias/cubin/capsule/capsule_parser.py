@@ -20,9 +20,9 @@ CAPSULE_VERSION: Final = 0xC0000001
 _HEADER: Final = 12
 _WORD: Final = 16
 """Bytes of a SASS word."""
-_HEAD_BYTES: Final = 4
+HEAD_BYTES: Final = 4
 _TOKEN_PSEUDO: Final = 0x31
-_TOKEN_HEAD: Final = 0x40
+TOKEN_HEAD: Final = 0x40
 TOKEN_FILLER: Final = 0x50
 TOKEN_GROUP: Final = 0x51
 _MAX_UNITS: Final = 0xF
@@ -94,8 +94,8 @@ def _record(data: bytes, at: int, first: int, number: int, where: str) -> tuple[
     units = token
     if token == _TOKEN_PSEUDO:
         kind, size, units, words = PSEUDO, UNIT, 1, 0
-    elif token > _TOKEN_HEAD:
-        kind, size, units = HEAD, _HEAD_BYTES, token - _TOKEN_HEAD
+    elif token > TOKEN_HEAD:
+        kind, size, units = HEAD, HEAD_BYTES, token - TOKEN_HEAD
     if not 1 <= units <= _MAX_UNITS:
         raise CubinError(f"{what} has the unknown token {token:#x}")
     if at + size > len(data):

@@ -12,7 +12,6 @@ from orias.isa.operand import (
     K_CONST,
     K_IMM,
     K_NONE,
-    K_P,
     K_R,
     K_UR,
     NOT_PT,
@@ -27,8 +26,8 @@ from orias.isa.operand import (
     is_zero_reg,
     kind_of,
     with_word_lane,
-    word,
 )
+from orias.isa.roles import HALVES, REDUCED_HALVES
 from orias.lower.frame.context import Ctx
 from orias.lower.frame.registers import base_register
 from orias.lower.frame.registry import lowers
@@ -38,7 +37,6 @@ from orias.lower.memory.mbarrier import object_address
 from orias.lower.memory.memory_operands import elements
 from orias.ptx.ast import O_SINK, Instr, Operand
 
-_HALF_WARP: Final = 16
 _PER: Final[dict[str, int]] = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 """Registers of a thread for one repetition of a shape."""
 _SHAPES: Final[dict[str, str]] = {
@@ -47,8 +45,6 @@ _SHAPES: Final[dict[str, str]] = {
     "16x128b": ".16dp128bit",
     "16x256b": ".16dp256bit",
 }
-_HALVES: Final = (".16dp32bit_t0_t15", ".16dp32bit_t16_t31")
-"""Shape 16x32bx2: one operation for each half of the warp."""
 _COPIES: Final[dict[tuple[str, str], str]] = {
     ("128x256b", ""): "", ("4x256b", ""): ".4dp256bit", ("128x128b", ""): ".128dp128bit",
     ("64x128b", "warpx2::02_13"): ".2x64dp128bit_lw02_lw13", ("64x128b", "warpx2::01_23"): ".2x64dp128bit_lw01_lw23",
@@ -102,8 +98,8 @@ def _accesses(ctx: Ctx, i: Instr, o: Operand, half: list[Operand]) -> list[tuple
     if i.sig.mods["shape"] != "16x32bx2":
         return [(_SHAPES[i.sig.mods["shape"]] + count, _place(at, offset))]
     return [
-        (_HALVES[0] + count, _place(at, offset)),
-        (_HALVES[1] + count, _place(at, offset + half[0].value)),
+        (f".{HALVES[0]}{count}", _place(at, offset)),
+        (f".{HALVES[1]}{count}", _place(at, offset + half[0].value)),
     ]
 
 
@@ -139,22 +135,19 @@ def lower_load(ctx: Ctx, i: Instr) -> None:
 
 
 def _load_reduced(ctx: Ctx, i: Instr, registers: list[Operand], size: int) -> None:
-    """LDTM.STAT; the halves of 16x32bx2 have registers of their own, from which each thread takes one."""
+    """LDTM.STAT; the halves of 16x32bx2 have the same registers, each those of its threads."""
     mods = i.sig.mods
     tail = f".{mods['op'].upper()}{'ABS' if 'abs' in mods else ''}"
     tail += {"u32": "", "s32": ".S32", "f32": ".F32"}[i.sig.types[0]] + (".NAN" if "NaN" in mods else "")
-    found: list[tuple[Opnd, Opnd]] = []
-    for shape, place in _accesses(ctx, i, i.ops[2], i.ops[3:]):
-        stat, d = ctx.fn.new_vreg(K_R), ctx.fn.new_vreg(K_R, size)
-        ctx.b.emit("LDTM.STAT" + shape + tail, [stat, d], place)
-        found.append((stat, d))
-    stat, d = found[0]
-    if len(found) > 1:
-        lower = ctx.fn.new_vreg(K_P)
-        lane = ctx.b.r("S2R", word("SR_LANEID"))
-        ctx.b.emit("ISETP.LT.U32.AND", [lower, PT], [lane, imm(_HALF_WARP), PT])
-        stat = ctx.b.r("SEL", found[0][0], found[1][0], lower)
-        d = ctx.b.pack(*[ctx.b.r("SEL", *(with_word_lane(v, k) for _, v in found), lower) for k in range(size)])
+    stat, d = ctx.fn.new_vreg(K_R), ctx.fn.new_vreg(K_R, size)
+    count = "" if mods["num"] == "x1" else f".{mods['num']}"
+    value, offset = tensor_address(ctx, i.ops[2])
+    at = uniform(ctx, value)
+    if mods["shape"] == "16x32bx2":
+        offsets = (offset, offset + i.ops[3].value)
+        ctx.b.emit(REDUCED_HALVES + count + tail, [stat, d], [at, *(imm64(imm_signed(imm(o))) for o in offsets)])
+    else:
+        ctx.b.emit("LDTM.STAT" + _SHAPES[mods["shape"]] + count + tail, [stat, d], _place(at, offset))
     if i.ops[1].kind != O_SINK:
         ctx.write(i.ops[1], stat)
     _spread(ctx, registers, d, size)

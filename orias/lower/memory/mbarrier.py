@@ -9,6 +9,7 @@ From sm_90 on SYNCS operations update the object: bits 1..20 are 2**20 minus the
 from typing import Final
 
 from orias.isa.operand import (
+    INV,
     K_NONE,
     K_P,
     K_R,
@@ -214,9 +215,12 @@ def lower_wait(ctx: Ctx, i: Instr) -> None:
         ctx.b.emit("LOP3.LUT", [RZ, p], [now, imm(_PHASE), high, imm(0x48), NOT_PT])
     else:
         high = high if is_reg(high) else ctx.b.copy(high)
+        limit = ctx.src(i.ops[3], "u32") if attempt and len(i.ops) > 3 else K_NONE
+        if limit != K_NONE and not is_reg(limit):
+            limit = ctx.b.copy(limit)
         ctx.b.emit("SYNCS.PHASECHK.TRANS64" + (".TRYWAIT" if attempt else ""), [p], [*where, high])
-        if attempt and len(i.ops) > 3:
-            p = _wait_longer(ctx, i, where, high, p)
+        if limit != K_NONE:
+            p = _wait_longer(ctx, limit, where, high, p)
         if mods.get("scope") == "cluster" and mods.get("order", "acquire") == "acquire":
             ctx.guard = p
             acquire_fence(ctx, "cluster")
@@ -231,21 +235,12 @@ def lower_wait(ctx: Ctx, i: Instr) -> None:
     ctx.end_guarded()
 
 
-def _wait_longer(ctx: Ctx, i: Instr, where: list[Opnd], high: Opnd, first: Opnd) -> Opnd:
-    """try_wait with a time: sleep until the object changes or the time is over, then test once more."""
-    limit = ctx.src(i.ops[3], "u32")
-    found = ctx.temp(1, K_P)
-    ctx.set(found, first)
-    again, done = ctx.new_block(), ctx.new_block()
-    ctx.branch(first, done, again)
-    ctx.start(again)
-    ctx.b.emit("NANOSLEEP.SYNCS", [], [limit if is_reg(limit) else ctx.b.copy(limit)])
+def _wait_longer(ctx: Ctx, limit: Opnd, where: list[Opnd], high: Opnd, first: Opnd) -> Opnd:
+    """try_wait with a time: sleep until the object changes or the time is over, then test once more; both unless the first test succeeded."""
+    ctx.b.emit("NANOSLEEP.SYNCS", [], [limit], first ^ INV)
     p = ctx.fn.new_vreg(K_P)
-    ctx.b.emit("SYNCS.PHASECHK.TRANS64", [p], [*where, high])
-    ctx.set(found, p)
-    ctx.jump(done)
-    ctx.start(done)
-    return ctx.get(found)
+    ctx.b.emit("SYNCS.PHASECHK.TRANS64", [p], [*where, high], first ^ INV, first)
+    return p
 
 
 @lowers("mbarrier.check_layout", types="any")

@@ -138,17 +138,21 @@ def tensormap_fence(ctx: Ctx, i: Instr) -> None:
         fence(ctx, "ALL", "gpu" if scope == "cta" else scope, release_only=True)
         return
     ctx.begin_guarded()
-    ctx.b.emit("DEPBAR", [], [imm(0x3F)])
-    invalidate(ctx, i.ops[0], ".IV", ctx.target.spelling("constant_invalidation"))
+    invalidate(ctx, i.ops[0], ".IV", ctx.target.spelling("constant_invalidation"), True)
     ctx.end_guarded()
 
 
-def invalidate(ctx: Ctx, o: Operand, what: str, before: str = "") -> None:
-    """UTMACCTL on each different tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it; `before` is an operation to do first."""
+def invalidate(ctx: Ctx, o: Operand, what: str, before: str = "", waits: bool = False) -> None:
+    """UTMACCTL on each different tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it.
+
+    `before` is an operation on the map to do first; with `waits` all loads arrive before that, which is one with these two in capsules.
+    """
     table = place(ctx, o, "")
 
     def body(low: Opnd, high: Opnd) -> None:
         pair = pack_uniform(ctx, low, high)
+        if waits:
+            ctx.b.emit("DEPBAR", [], [imm(0x3F)])
         if before:
             ctx.b.emit(before, [], group(pair))
         ctx.b.emit("UTMACCTL" + what, [], group(pair))
