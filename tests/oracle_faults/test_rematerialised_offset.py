@@ -34,7 +34,9 @@ def launch(cubin: bytes) -> tuple[np.ndarray, np.ndarray]:
     left, right = rng.integers(-2, 3, (ROWS, COLUMNS)), rng.integers(-2, 3, (ROWS, WIDTH))
     out = np.zeros((2, COLUMNS, WIDTH), np.uint16)
     scratch = np.zeros(64, np.uint8)
-    sim.load(cubin).launch("sums", 1, 32, [bf16(left), bf16(right), out, np.uint32(ROWS), scratch, scratch.copy()], shared=SHARED)
+    sim.load(cubin).launch(
+        "sums", 1, 32, [bf16(left), bf16(right), out, np.uint32(ROWS), scratch, scratch.copy()], shared=SHARED
+    )
     return out[0, :64], bf16(left[CHUNK:, :64].T @ right[CHUNK:])
 
 

@@ -12,7 +12,11 @@ from orias.tools.audit.known_faults import catalogue
 from tests.nvtools import tool
 from tests.oracle_faults.test_faults import HERE, WRONG
 
-ARCHES = {name: arch for name, arch, _, _ in WRONG} | {"szext_parameter.ptx": "sm_80", "missing_break.ptx": "sm_80", "rematerialised_offset.ptx": "sm_90a"}
+ARCHES = {name: arch for name, arch, _, _ in WRONG} | {
+    "szext_parameter.ptx": "sm_80",
+    "missing_break.ptx": "sm_80",
+    "rematerialised_offset.ptx": "sm_90a",
+}
 LEVELS = {"loop_negation.ptx": 1, "missing_break.ptx": 0}
 """Levels at which ptxas has a fault, where -O3 has not."""
 PROGRAMS = [f for f in catalogue() if f.kind == "wrong code" and f.file.endswith(".ptx") and not f.unwritten]
