@@ -42,7 +42,9 @@ OP_ACQUIRE: Final = op("fence.ACQUIRE")
 """Keeps what follows an acquire after it, and waits for it: a NOP in the end; a plain `fence` ends before that."""
 OP_IN_TURN: Final = op("fence.SHARED")
 """Keeps accesses to shared memory in order around a strong one, to the end of scheduling; before that a `fence` for all memory."""
-ORDERING: Final = (OP_ACQUIRE, OP_IN_TURN)
+OP_KEEP: Final = op("fence.KEEP")
+"""Reads what is loaded although nobody reads it, as a volatile access asks; gone when control words are set."""
+ORDERING: Final = (OP_ACQUIRE, OP_IN_TURN, OP_KEEP)
 """What keeps accesses in order in scheduling: it takes no pipe and no cycle there."""
 ACQUIRES: Final = (OP_ACQUIRE, op("CCTL.IVALL"))
 """What waits for the access before it that acquires, at CTA scope and at wider ones."""

@@ -30,7 +30,8 @@ _BARRIER_IN_MEMORY: Final = "SYNCS"
 def needed(inst: Inst) -> bool:
     """True if the instruction must stay whether or not its results are read.
 
-    A load with ordering semantics may go when unread, as ptxas drops a dead ``ld.relaxed``; a volatile one, which ptxas keeps, goes too.
+    A load with ordering semantics may go when unread, as ptxas drops a dead ``ld.relaxed``; a volatile one has a reader
+    (:mod:`orias.passes.kept_loads`).
     A result in a physical register belongs to a call and is needed.
     """
     flags = inst.op.flags

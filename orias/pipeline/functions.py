@@ -34,6 +34,7 @@ from orias.passes.equal_phis import compute_after_phis
 from orias.passes.expand import expand_wide
 from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
+from orias.passes.kept_loads import drop_second_readers
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
 from orias.passes.loads_ahead import load_before_branches
@@ -96,6 +97,7 @@ def _returns(fn: Func, o: Options) -> None:
 
 def _dce(fn: Func, o: Options) -> None:
     eliminate_dead(fn)
+    drop_second_readers(fn)
 
 
 def _live_dead(fn: Func, o: Options) -> None:

@@ -2,7 +2,7 @@
 
 from orias.analysis.liveness import Liveness
 from orias.options import Options
-from orias.ori.ir import OP_ACQUIRE, OP_IN_TURN, OP_NOP, Func
+from orias.ori.ir import OP_ACQUIRE, OP_IN_TURN, OP_KEEP, OP_NOP, Func
 from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
 from orias.schedule.joined_words import expand_joined
@@ -61,10 +61,10 @@ def post_ra(fn: Func, options: Options) -> None:
 
 
 def _drop_order(fn: Func) -> None:
-    """Remove what only keeps accesses in order: nothing moves any more."""
+    """Remove what only keeps accesses, or keeps them in order: nothing moves or goes any more."""
     for b in fn.blocks:
-        if any(i.op is OP_IN_TURN for i in b.insts):
-            b.insts = [i for i in b.insts if i.op is not OP_IN_TURN]
+        if any(i.op is OP_IN_TURN or i.op is OP_KEEP for i in b.insts):
+            b.insts = [i for i in b.insts if i.op is not OP_IN_TURN and i.op is not OP_KEEP]
 
 
 def _name_acquires(fn: Func) -> None:

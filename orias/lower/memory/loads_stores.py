@@ -107,22 +107,25 @@ def lower_ld(ctx: Ctx, i: Instr) -> None:
         high, low = ctx.fn.new_vreg(K_R, 4), ctx.fn.new_vreg(K_R, 4)
         ctx.begin_guarded()
         ctx.b.emit(name, [high, low], group)
+        loaded = high
         for part, value in zip(_halves(dst), (low, high), strict=True):
             spread(ctx, part, value, type_)
         ctx.end_guarded()
     elif count == 1 and (total >= 32 or dst.kind != O_REG or ctx.reg_words(dst) == 1):
         d = dst
         if total == 32 and dst.kind == O_REG and ctx.reg_words(dst) == 2:
-            value = _guarded_load(ctx, name, group, 1)
-            write_extended(ctx, dst, value, type_)
+            loaded = _guarded_load(ctx, name, group, 1)
+            write_extended(ctx, dst, loaded, type_)
         else:
-            ctx.define(d, name, group, width)
+            loaded = ctx.define(d, name, group, width).dst[0]
     else:
-        value = _guarded_load(ctx, name, group, width)
+        loaded = _guarded_load(ctx, name, group, width)
         if count == 1:
-            write_extended(ctx, dst, value, type_)
+            write_extended(ctx, dst, loaded, type_)
         else:
-            spread(ctx, dst, value, type_)
+            spread(ctx, dst, loaded, type_)
+    if order == "volatile" or "mmio" in sig.mods:
+        ctx.b.emit("fence.KEEP", [], [loaded])
     if volatile_shared:
         ctx.b.emit("fence.SHARED", [], [])
     if order == "acquire":
