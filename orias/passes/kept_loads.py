@@ -1,6 +1,6 @@
 """Volatile loads whose value nobody reads stay: lowering gives each a reader (``fence.KEEP``), which goes where there is another one."""
 
-from orias.isa.operand import FIRST_VREG, PAYLOAD_SHIFT
+from orias.isa.operand import is_vreg, payload
 from orias.ori.ir import OP_KEEP, Func
 
 
@@ -11,6 +11,6 @@ def drop_second_readers(fn: Func) -> None:
     read: set[int] = set()
     for inst in fn.insts():
         if inst.op is not OP_KEEP:
-            read.update(s >> PAYLOAD_SHIFT for s in inst.uses() if s >= FIRST_VREG)
+            read.update(payload(s) for s in inst.uses() if is_vreg(s))
     for b in fn.blocks:
-        b.insts = [i for i in b.insts if i.op is not OP_KEEP or i.src[0] >> PAYLOAD_SHIFT not in read]
+        b.insts = [i for i in b.insts if i.op is not OP_KEEP or payload(i.src[0]) not in read]

@@ -25,7 +25,6 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
-    KIND_MASK,
     NEG,
     NOT_PT,
     PT,
@@ -218,7 +217,7 @@ class _Legalizer:
 
     def _values(self, inst: Inst) -> None:
         """Values of a fetch that became one constant of two words: RZ and an immediate stand for one register only."""
-        if any(o & KIND_MASK == K_WORD for o in inst.src):
+        if any(kind_of(o) == K_WORD for o in inst.src):
             for k, count in enumerate(value_counts(inst.op, inst.src)):
                 if count == _PAIR and (is_imm(inst.src[k]) or inst.src[k] == RZ):
                     d = self.fn.new_vreg(K_R, _PAIR)

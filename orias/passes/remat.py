@@ -23,13 +23,10 @@ from orias.isa.op import (
 )
 from orias.isa.operand import (
     FIRST_VREG,
-    K_B,
     K_CONST,
     K_IMM,
     K_R,
     K_WORD,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
     URZ,
@@ -38,6 +35,7 @@ from orias.isa.operand import (
     in_file,
     is_vreg,
     kind_of,
+    payload,
     vreg,
     with_reg,
     word_text,
@@ -122,7 +120,7 @@ def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCou
             break
         for o in inst.dst:
             if o >= FIRST_VREG:
-                v = o >> PAYLOAD_SHIFT
+                v = payload(o)
                 bit = 1 << (v & 7)
                 if live[v >> 3] & bit:
                     live[v >> 3] ^= bit
@@ -131,8 +129,8 @@ def _most_words(fn: Func, b: Block, lv: Liveness, constants: int, words: WordCou
             through = int.from_bytes(live, "little") & ~constants
             top = max(top, words.count(through) + fn.calls[inst.uid].clobber_r.bit_count())
         for o in inst.uses():
-            if o >= FIRST_VREG and o & KIND_MASK <= K_B:
-                v = o >> PAYLOAD_SHIFT
+            if is_vreg(o):
+                v = payload(o)
                 bit = 1 << (v & 7)
                 if not live[v >> 3] & bit:
                     live[v >> 3] |= bit

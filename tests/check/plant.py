@@ -174,15 +174,15 @@ class Planter:
                 sources = set()
                 if not results:
                     break
-            if self._exclusive(p, c):
-                continue
-            if results & c.units():
-                return f"{c.d.op.name} reads a result of {p.d.op.name}"
-            if sources & set(c.writes) and not c.needs & NEEDS_WRITE:
-                return f"{c.d.op.name} writes a source of {p.d.op.name}"
-            if results & set(c.writes):
-                break
-            sources -= set(c.writes)
+            if not self._exclusive(p, c):
+                if results & c.units():
+                    return f"{c.d.op.name} reads a result of {p.d.op.name}"
+                if sources & set(c.writes) and not c.needs & NEEDS_WRITE:
+                    return f"{c.d.op.name} writes a source of {p.d.op.name}"
+                if results & set(c.writes):
+                    break
+                sources -= set(c.writes)
+            # A wait for it may be one for the earlier one too, under whatever guard: ptxas relies on that.
             for b in (write_barrier(c.ctl), read_barrier(c.ctl)):
                 if b != NO_BARRIER:
                     boards.add(b)

@@ -47,7 +47,7 @@ SMALL: Final[dict[str, tuple[str, bool]]] = {
     ),
     "offset behind a parameter": (
         entry("ld.param.u64 %rd1,[p+100000];\nst.global.u64 [%rd1],%rd1;\nret;"),
-        REFUSED,
+        TAKEN,
     ),
     "offset of a parameter of 2^64 - 1": (entry("ld.param.u8 %r1,[p+18446744073709551615];\nret;"), TAKEN),
     "literal of 96 bits": (entry("mov.u64 %rd1, 0xFFFFFFFFFFFFFFFFFFFFFFFF;\nret;"), REFUSED),

@@ -24,7 +24,10 @@ KEPT = {
     "feeds dead code": ("ld.volatile.global.u32 %r1, [%d1]; add.u32 %r2, %r1, 5; mul.lo.u32 %r3, %r2, %r2;", 1),
     "twice": ("ld.volatile.global.u32 %r1, [%d1]; ld.volatile.global.u32 %r1, [%d1];", 2),
     "read": ("ld.volatile.global.u32 %r1, [%d1]; st.global.u32 [%d1+4], %r1;", 1),
-    "loop": ("mov.u32 %r2, 0; L: ld.volatile.global.u32 %r1, [%d1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r9; @%p1 bra L;", 1),
+    "loop": (
+        "mov.u32 %r2, 0; L: ld.volatile.global.u32 %r1, [%d1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r9; @%p1 bra L;",
+        1,
+    ),
 }
 GONE = ("ld.global.u32 %r1, [%d1];", "ld.relaxed.gpu.global.u32 %r1, [%d1];", "ld.shared.u32 %r1, [%r10];")
 

@@ -102,8 +102,8 @@ def test_an_offset_is_a_word_of_64_bits() -> None:
 
 @pytest.mark.parametrize("offset", ["9223372036854775807", "65184"])
 def test_offsets_outside_of_the_bank(offset: str) -> None:
-    with pytest.raises(orias.CompileError, match=r"line 8: A load from byte \d+ of a constant bank"):
-        orias.compile(_with_offset(offset), arch="sm_80")
+    """What is there is not defined; ptxas compiles it, too."""
+    assert "LDC" in orias.compile(_with_offset(offset), arch="sm_80").disassemble()
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])

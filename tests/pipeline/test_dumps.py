@@ -177,7 +177,7 @@ def full() -> Func:
     fn.remarks = [(7510, 3)]
     fn.frame_fixed, fn.frame_align, fn.frame_size = 8, 16, 16
     fn.frame_variables = [(0, 6), (8, 8)]
-    fn.max_regs, fn.reg_count, fn.most_warps = 64, 32, 48
+    fn.max_regs, fn.reg_count, fn.most_warps, fn.block_warps = 64, 32, 48, 16
     fn.packed = 28
     fn.spill_stores, fn.spill_loads, fn.quad_registers, fn.entry_regs = 4, 12, 0xF0, 168
     fn.shared_spills, fn.spill_base, fn.shared_end = SharedSpills(64, 4096, 96, (32, 3)), 0, 448
