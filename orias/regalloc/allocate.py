@@ -62,8 +62,6 @@ _THREADS_FIT: Final = 64
 """Registers with which blocks of 1,024 threads still fit."""
 _ROOMY: Final = (61, 56)
 """With -g: how many registers are used before any other; fewer in a second try, if values that fit in none of them took too many."""
-
-
 _CALLED: Final = 24
 """The same in functions that need no more, so that callers keep values in the others."""
 _TEMPORARY: Final = 16
