@@ -320,11 +320,15 @@ def _special_named(state: State, name: str, line: int, depth: int) -> Operand:
     """A special register with its component, what is added to it, or an index."""
     lex = state.lex
     comp = ""
-    if lex.kind == T_DOT and lex.text in COMPONENTS:
-        comp = COMPONENTS[lex.text]
+    word = lex.text
+    if lex.kind == T_DOT and word in COMPONENTS:
+        comp = COMPONENTS[word]
         lex.next()
     for message in state.special_gate(name):
         state.error(message, line)
+    if comp and SPECIAL[name][1] == 1:
+        state.error(f"Unknown field '{word}'", lex.line)
+        comp = "?"
     if lex.kind == T_DOT and not comp:
         word = lex.text[1:]
         if _is_token(lex.text):

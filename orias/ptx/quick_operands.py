@@ -128,4 +128,6 @@ def _quick_special(state: State, text: str) -> Operand | None:
     name, _, comp = text[1:].partition(".")
     if name not in SPECIAL or (comp and comp not in "xyzw") or state.lookup("%" + name) is not None:
         return None
-    return None if state.special_gate(name) else special_operand(name, comp)
+    if state.special_gate(name) or (comp and SPECIAL[name][1] == 1):
+        return None
+    return special_operand(name, comp)
