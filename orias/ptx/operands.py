@@ -48,7 +48,7 @@ OF_SPECIAL: Final = "special"
 OF_VARIABLE: Final = "variable"
 """Attribute of the register that stands for a variable in a vector."""
 NO_PART: Final = "?"
-"""Component of what stands for a part of an unknown name."""
+"""Component of what stands for a part that there is not."""
 PART_OF_VARIABLE: Final = "s."
 """Key of an element of a variable of vectors."""
 SINK: Final = "_"
@@ -328,16 +328,13 @@ def _special_named(state: State, name: str, line: int, depth: int) -> Operand:
         state.error(message, line)
     if comp and SPECIAL[name][1] == 1:
         state.error(f"Unknown field '{word}'", lex.line)
-        comp = "?"
+        comp = NO_PART
     if lex.kind == T_DOT and not comp:
         word = lex.text[1:]
         if _is_token(lex.text):
             state.syntax()
-        if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
-            state.error(f"Unknown vector selector: '{word[0]}'", lex.line)
-        if len(word) > 1:
-            state.error("Unimplemented feature: vector swizzle", lex.line)
-        comp = "?"
+        _refuse_selector(state, word)
+        comp = NO_PART
         lex.next()
     special = special_operand(name, comp)
     if not comp and not depth and lex.kind == T_PUNCT and lex.text == "+":
@@ -347,6 +344,15 @@ def _special_named(state: State, name: str, line: int, depth: int) -> Operand:
             return special_copy(state, name, line, lex.column())
         return special
     return _indexed(state, special, depth) if not comp and lex.kind == T_PUNCT and lex.text == "[" else special
+
+
+def _refuse_selector(state: State, word: str) -> None:
+    """Reports a word that selects no component, or several."""
+    line = state.lex.line
+    if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
+        state.error(f"Unknown vector selector: '{word[0]}'", line)
+    if len(word) > 1:
+        state.error("Unimplemented feature: vector swizzle", line)
 
 
 def special_copy(state: State, name: str, line: int, column: int) -> Operand:
@@ -402,10 +408,7 @@ def _selected(state: State, op: Operand) -> Operand:
 def _part_of_variable(state: State, op: Operand, word: str) -> Operand:
     """An element of a variable of vectors, which stands for a register, but is none."""
     lex = state.lex
-    if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
-        state.error(f"Unknown vector selector: '{word[0]}'", lex.line)
-    if len(word) > 1:
-        state.error("Unimplemented feature: vector swizzle", lex.line)
+    _refuse_selector(state, word)
     if lex.kind == T_PUNCT and lex.text in ("[", "+", "|"):
         state.syntax()
     op.key = PART_OF_VARIABLE

@@ -38,6 +38,16 @@ static inline u32 permuted(u32 a, u32 s, u32 b) {
 
 #define LOP(e) { EACH d[i] = e; break; }
 
+/* The low words of sums, and in the first predicate whether there was a carry. */
+static void put_sum(const Rows *r, const Op *o, i64 at, i64 n, const u64 *sums, const u8 *mask) {
+    u32 low[PIECE];
+    u8 carry[PIECE];
+    EACH low[i] = (u32)sums[i];
+    put(r, o->d, at, n, low, mask);
+    EACH carry[i] = sums[i] >> 32 != 0;
+    put_flag(r, o->q[0], at, n, carry, mask);
+}
+
 /* An instruction on integers, for n threads from `at` on where `mask` (NULL: all) is set. */
 static void step_integers(const State *s, const Rows *r, const Op *o, i64 at, i64 n, const u8 *mask) {
     u32 ta[PIECE], tb[PIECE], tc[PIECE], td[PIECE];
@@ -62,10 +72,7 @@ static void step_integers(const State *s, const Rows *r, const Op *o, i64 at, i6
         u64 extra = (o->x & 1) + (o->x >> 1 & 1) + (o->x >> 2 & 1);
         const u8 *p = predicate(s, r, o->p[0], at, n, pa), *q = predicate(s, r, o->p[1], at, n, pb);
         EACH la[i] = extra + (va[i] ^ na) + (u64)(vb[i] ^ nb) + (vc[i] ^ nc) + p[i] + q[i];
-        EACH td[i] = (u32)la[i];
-        put(r, o->d, at, n, td, mask);
-        EACH f[i] = (la[i] >> 32) > 0;
-        put_flag(r, o->q[0], at, n, f, mask);
+        put_sum(r, o, at, n, la, mask);
         EACH f[i] = (la[i] >> 32) > 1;
         put_flag(r, o->q[1], at, n, f, mask);
         return;
@@ -81,10 +88,7 @@ static void step_integers(const State *s, const Rows *r, const Op *o, i64 at, i6
         u32 na = o->x & 1 ? ~0u : 0, nc = o->x & 2 ? ~0u : 0;
         const u8 *p = predicate(s, r, o->p[0], at, n, pa);
         EACH la[i] = (u64)((va[i] * vb[i]) ^ na) + (vc[i] ^ nc) + p[i];
-        EACH td[i] = (u32)la[i];
-        put(r, o->d, at, n, td, mask);
-        EACH f[i] = la[i] >> 32 != 0;
-        put_flag(r, o->q[0], at, n, f, mask);
+        put_sum(r, o, at, n, la, mask);
         return;
     }
     case IMADW:
@@ -147,10 +151,7 @@ static void step_integers(const State *s, const Rows *r, const Op *o, i64 at, i6
             return;
         }
         EACH la[i] = extra + (td[i] ^ na) + (u64)(vb[i] ^ nb) + p[i];
-        EACH td[i] = (u32)la[i];
-        put(r, o->d, at, n, td, mask);
-        EACH f[i] = la[i] >> 32 != 0;
-        put_flag(r, o->q[0], at, n, f, mask);
+        put_sum(r, o, at, n, la, mask);
         return;
     }
     case SHF:
