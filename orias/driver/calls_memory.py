@@ -8,7 +8,7 @@ from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
 from orias.driver.graph_memory import Allocation
-from orias.driver.host_memory import MAPPED, enough_memory, of_pool
+from orias.driver.host_memory import MAPPED, enough_memory
 from orias.driver.locations import DEVICE, location
 from orias.driver.results import DriverError
 
@@ -124,7 +124,7 @@ def free(d: Driver, address: int, stream: int = 0) -> None:
         graphs.submit(d, stream, graphs.FREE, free_work(d, allocation), allocation)
         return
     known = d.arena.ranges.get(u(address))
-    given = known is not None and of_pool(known.start) and known.kind != MAPPED
+    given = known is not None and d.arena.in_pool(known.start) and known.kind != MAPPED
     if address and not (given and d.arena.release(u(address))):
         raise DriverError("INVALID_VALUE", "no allocation starts there")
     d.graph_memory.freed(u(address))
@@ -141,7 +141,7 @@ def register(d: Driver, address: int, size: int, flags: int) -> None:
 @call("cuMemHostUnregister")
 def unregister(d: Driver, address: int) -> None:
     """End the pinning."""
-    if of_pool(u(address)) or not d.arena.release(u(address)):
+    if d.arena.in_pool(u(address)) or not d.arena.release(u(address)):
         raise DriverError("HOST_MEMORY_NOT_REGISTERED")
 
 
@@ -246,7 +246,7 @@ def _check(d: Driver, address: int, size: int) -> None:
     address = u(address)
     if not size:
         return
-    if of_pool(address):
+    if d.arena.in_pool(address):
         at, end = address, address + size
         while at < end:
             # Memory that the program maps may be of several parts.
@@ -474,5 +474,5 @@ def pool_access(d: Driver, pool: int, places: int, count: int) -> None:
 @call("cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", "cuMemAdvise", "cuMemAdvise_v2", "cuStreamAttachMemAsync")
 def advice(d: Driver, address: int, *values: int) -> None:
     """Where memory is makes no difference."""
-    if d.arena.find(u(address)) is None and of_pool(u(address)):
+    if d.arena.find(u(address)) is None and d.arena.in_pool(u(address)):
         raise DriverError("INVALID_VALUE")

@@ -29,7 +29,7 @@ def create_with_priority(d: Driver, place: int, flags: int, priority: int) -> No
     put64(place, d.new(Stream(d.context, flags, max(-5, min(priority, 0)))))
 
 
-@call("cuStreamDestroy_v2")
+@call("cuStreamDestroy_v2", "cuStreamDestroy")
 def destroy(d: Driver, stream: int) -> None:
     """End a stream."""
     d.drop(stream, Stream)
@@ -188,7 +188,7 @@ def query(d: Driver, event: int) -> None:
         raise DriverError("CAPTURED_EVENT")
 
 
-@call("cuEventDestroy_v2")
+@call("cuEventDestroy_v2", "cuEventDestroy")
 def destroy_event(d: Driver, event: int) -> None:
     """End an event."""
     d.drop(event, Event)

@@ -26,10 +26,10 @@ Arr = npt.NDArray[Any]
 _FIRST: Final = 1 << 16
 """The address of the array's first byte; the system maps nothing below it."""
 _LAST: Final = 1 << 47
-POOL: Final = 0x200000000000
-"""Where device memory begins."""
 POOL_SIZE: Final = 1 << 42
 """Bytes of addresses for device memory."""
+_POOLS: Final = range(0x200000000000, 0x600000000000, POOL_SIZE)
+"""Where they may begin: the first place that the program has left free (allocators reserve addresses anywhere)."""
 PAGE: Final = 4096
 FILE_NAME: Final = "orias device memory"
 """The name of the file that has what other processes share."""
@@ -49,14 +49,11 @@ _DONTNEED: Final = 4
 _REMOVE: Final = 9
 """The same for pages of a file: MADV_REMOVE."""
 _CHUNK: Final = 1 << 20
+_FAILED: Final = (1 << 64) - 1
+"""MAP_FAILED."""
 
 
 _made: list["HostArena"] = []
-
-
-def of_pool(address: int) -> bool:
-    """Whether the device has given an address out: addresses of the program's own memory lie below and above those."""
-    return POOL <= address < POOL + POOL_SIZE
 
 
 class OutOfMemory(Exception):
@@ -99,7 +96,7 @@ class HostArena(Arena):
     """Memory of a device with `capacity` bytes; offsets in its array are addresses less ``base``."""
 
     __slots__ = (
-        "_file", "_freed", "_host", "_libc", "_passing", "_shared", "capacity", "exact", "origins", "ranges", "used", "written"
+        "_file", "_freed", "_host", "_libc", "_passing", "_shared", "capacity", "exact", "origins", "pool", "ranges", "used", "written"
     )  # fmt: skip
 
     def __init__(self, capacity: int) -> None:
@@ -108,13 +105,15 @@ class HostArena(Arena):
         self._libc.mmap.restype = ctypes.c_void_p
         self._libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
         self._libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        got = self._libc.mmap(POOL, POOL_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
-        if got != POOL:
-            raise OutOfMemory(f"the addresses from 0x{POOL:x} on are not free")
+        self._libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self.pool: Final = next((at for at in _POOLS if self._reserved(at)), 0)
+        """Where device memory begins."""
+        if not self.pool:
+            raise OutOfMemory(f"none of the ranges of addresses from 0x{_POOLS.start:x} on is free")
         everything: Any = (ctypes.c_ubyte * (_LAST - _FIRST)).from_address(_FIRST)
         self.data = np.frombuffer(everything, U8)
         self.refresh()
-        self.top = POOL - _FIRST
+        self.top = self.pool - _FIRST
         self.capacity = capacity
         self.exact = bool(os.environ.get("ORIAS_EXACT"))
         """Accesses between the end of an allocation and the next multiple of the grain fail."""
@@ -129,7 +128,7 @@ class HostArena(Arena):
         self._freed: list[Range] = []
         """Allocations that were given back, by first address."""
         self._file = -1
-        """The file of the pages that other processes can have, each as far from its start as from ``POOL``; -1: none yet."""
+        """The file of the pages that other processes can have, each as far from its start as from ``pool``; -1: none yet."""
         self._shared: Final[set[int]] = set()
         """Numbers of these pages."""
         self.written: Shadow | None = None
@@ -139,8 +138,24 @@ class HostArena(Arena):
     def shared(capacity: int) -> "HostArena":
         """The memory of this process's device, made at the first call."""
         if not _made:
-            _made.append(HostArena(capacity))
+            with enough_memory():
+                _made.append(HostArena(capacity))
         return _made[0]
+
+    def _reserved(self, at: int) -> bool:
+        """Whether a pool could be reserved at an address; a kernel before 4.17 takes it for a wish."""
+        got = self._libc.mmap(at, POOL_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
+        if got not in (None, at, _FAILED):
+            self._libc.munmap(got, POOL_SIZE)
+        return bool(got == at)
+
+    def in_pool(self, address: int) -> bool:
+        """Whether the device has given an address out: addresses of the program's own memory lie below and above those."""
+        return self.pool <= address < self.pool + POOL_SIZE
+
+    def each_in_pool(self, address: Arr) -> npt.NDArray[np.bool_]:
+        """:meth:`in_pool` for many addresses."""
+        return (address >= self.pool) & (address < self.pool + POOL_SIZE)
 
     def allocate(self, size: int, name: str, align: int = 256, clear: bool = True) -> int:
         """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
@@ -154,7 +169,7 @@ class HostArena(Arena):
     def reserve(self, size: int, align: int = 256) -> int:
         """Takes addresses for `size` bytes at a multiple of `align`, which no other allocation gets; returns the first."""
         start = -(-(self.top + self.base) // align) * align - self.base
-        if start + size + GUARD > POOL + POOL_SIZE:
+        if start + size + GUARD > self.pool + POOL_SIZE:
             raise OutOfMemory("all addresses were given out")
         self.top = self._end(start, size) + GUARD
         return start + self.base
@@ -190,7 +205,7 @@ class HostArena(Arena):
 
     def among_others(self, offset: Arr) -> Arr | None:
         """As in :class:`Arena`: the program's own memory shares its pages with what else the program holds."""
-        other = ~_in_pool(offset + self.base)
+        other = ~self.each_in_pool(offset + self.base)
         return other if other.any() else None
 
     def release(self, address: int) -> bool:
@@ -203,7 +218,7 @@ class HostArena(Arena):
         del self.starts[i], self.ends[i], self.names[i]
         self.changes += 1
         self._last = (0, 0)
-        if of_pool(address) and known.kind != MAPPED:
+        if self.in_pool(address) and known.kind != MAPPED:
             self.used -= known.size
             if known.kind in ("device", "managed", "host"):
                 insort(self._freed, known)
@@ -248,8 +263,8 @@ class HostArena(Arena):
             for start in range(first, last, _CHUNK):
                 part = self.data[start - self.base : min(start + _CHUNK, last) - self.base]
                 if part.any():
-                    os.pwrite(self._file, part.data, start - POOL)
-            self.map_file(first, last - first, self._file, first - POOL)
+                    os.pwrite(self._file, part.data, start - self.pool)
+            self.map_file(first, last - first, self._file, first - self.pool)
             self._shared.update(new)
         return self._file
 
@@ -292,7 +307,7 @@ class HostArena(Arena):
 
     def _of_host(self, address: Arr, size: int) -> bool:
         """Whether all of these addresses are outside of the device's memory, readable and writable in this process."""
-        if _in_pool(address).any():
+        if self.each_in_pool(address).any():
             return False
         if _within(address, size, self._host).all():
             return True
@@ -302,11 +317,6 @@ class HostArena(Arena):
         if self._passing is not None:
             self._host.extend(s for s in spans if s not in self._host and _within(address, size, [s]).any())
         return True
-
-
-def _in_pool(address: Arr) -> npt.NDArray[np.bool_]:
-    """:func:`of_pool` for many addresses."""
-    return (address >= POOL) & (address < POOL + POOL_SIZE)
 
 
 def _within(address: Arr, size: int, spans: list[tuple[int, int]]) -> npt.NDArray[np.bool_]:

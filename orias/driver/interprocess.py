@@ -9,7 +9,7 @@ import os
 import struct
 from typing import Final, NamedTuple
 
-from orias.driver.host_memory import FILE_NAME, MAPPED, PAGE, POOL, HostArena, enough_memory
+from orias.driver.host_memory import FILE_NAME, MAPPED, PAGE, HostArena, enough_memory
 from orias.driver.results import DriverError
 
 HANDLE_BYTES: Final = 64
@@ -51,7 +51,7 @@ def memory_handle(arena: HostArena, address: int) -> bytes:
         raise DriverError("INVALID_VALUE", "no device memory that the program allocated")
     with enough_memory():
         file = arena.share(found.start, found.size)
-    return Handle(_MEMORY, os.getpid(), file, found.start - POOL, found.size).packed()
+    return Handle(_MEMORY, os.getpid(), file, found.start - arena.pool, found.size).packed()
 
 
 def event_handle() -> bytes:

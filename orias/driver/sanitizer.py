@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.driver.host_memory import NO_RESERVE, POOL, POOL_SIZE, HostArena, of_pool
+from orias.driver.host_memory import NO_RESERVE, POOL_SIZE, HostArena
 from orias.sim.checks.checker import TOOLS, Checker, lines_of
 from orias.sim.checks.findings import Finding, Spot
 from orias.sim.core.engine import Timing
@@ -28,7 +28,8 @@ class Written:
     """Which bytes of device memory were written: one byte for each, of which the system provides what is used."""
 
     def __init__(self, arena: HostArena) -> None:
-        self._first: Final = POOL - arena.base
+        self._pool: Final = arena.pool
+        self._first: Final = arena.pool - arena.base
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
         self._map = mmap.mmap(-1, POOL_SIZE, flags=flags)
         self.bytes: Final[Arr] = np.frombuffer(self._map, np.bool_)
@@ -63,16 +64,16 @@ class Written:
 
     def fill(self, address: int, size: int) -> None:
         """A range was written by the host."""
-        if POOL <= address < POOL + POOL_SIZE - size:
-            self.bytes[address - POOL : address - POOL + size] = True
+        if self._pool <= address < self._pool + POOL_SIZE - size:
+            self.bytes[address - self._pool : address - self._pool + size] = True
 
     def copy(self, to: int, source: int, size: int) -> None:
         """A range was copied: from device memory with what was unwritten there."""
-        if POOL <= to < POOL + POOL_SIZE - size:
+        if self._pool <= to < self._pool + POOL_SIZE - size:
             part: Any = True
-            if POOL <= source < POOL + POOL_SIZE - size:
-                part = self.bytes[source - POOL : source - POOL + size].copy()
-            self.bytes[to - POOL : to - POOL + size] = part
+            if self._pool <= source < self._pool + POOL_SIZE - size:
+                part = self.bytes[source - self._pool : source - self._pool + size].copy()
+            self.bytes[to - self._pool : to - self._pool + size] = part
 
 
 class Sanitizer:
@@ -143,7 +144,7 @@ class Sanitizer:
         """Device memory that the program did not give back."""
         out = []
         for r in self.arena.ranges.values():
-            if of_pool(r.start) and r.kind in ("device", "managed", "host"):
+            if self.arena.in_pool(r.start) and r.kind in ("device", "managed", "host"):
                 origin = self.arena.origins.get(r.start, "")
                 what = f"{r.size} bytes of {r.kind} memory at 0x{r.start:x}{origin and ', ' + origin},"
                 out.append(Finding("memcheck", "leak", "", f"{what} were not given back", []))

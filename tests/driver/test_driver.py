@@ -272,6 +272,33 @@ def execute(arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=True)
 
 
+@pytest.mark.parametrize("tool, pools, code", [([], 1, 0), (["--tool", "initcheck"], 3, 0), ([], 100, 2)])
+def test_addresses_that_the_program_took_before(tmp_path, tool, pools, code):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import ctypes, sys
+from ctypes import byref, c_size_t, c_uint64, c_void_p
+process = ctypes.CDLL(None)
+process.mmap.restype = c_void_p
+process.mmap.argtypes = [c_void_p, c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+PRIVATE_ANONYMOUS_FIXED, TERABYTE = 0x100022, 1 << 40
+for i in range(int(sys.argv[1])):
+    process.mmap(0x200000000000 + 4 * i * TERABYTE, 4096, 0, PRIVATE_ANONYMOUS_FIXED, -1, 0)
+c = ctypes.CDLL("libcuda.so.1")
+handle, p, out = c_void_p(), c_uint64(), c_uint64(1)
+assert c.cuInit(0) == 0
+code = c.cuCtxCreate_v2(byref(handle), 0, 0)
+if code == 0:
+    assert c.cuMemAlloc_v2(byref(p), c_size_t(512)) == 0
+    assert c.cuMemsetD32_v2(p, 7, c_size_t(128)) == 0
+    assert c.cuMemcpyDtoH_v2(byref(out), p, c_size_t(8)) == 0
+    assert out.value == 0x700000007
+print(code)
+""")
+    done = execute([*tool, "--", sys.executable, str(program), str(pools)])
+    assert done.stdout.split()[:1] == [str(code)]
+
+
 def test_exact_bounds(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("""
