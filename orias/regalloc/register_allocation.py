@@ -17,6 +17,7 @@ from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.files import FILES, usable
 from orias.regalloc.frame import finish_frame
 from orias.regalloc.locate import locate
+from orias.regalloc.operation_needs import check_operations
 from orias.regalloc.pack import pack_registers
 from orias.regalloc.physical import Trace, expand
 from orias.regalloc.pressure import Pressure, candidates, choose_victims, room_left
@@ -26,7 +27,7 @@ from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spi
 from orias.regalloc.spill_base import reserve_base, use_base, wants_base
 from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
-from orias.regalloc.wgmma_spill import check_operations, gather_accumulators
+from orias.regalloc.wgmma_spill import gather_accumulators
 from orias.target.register_steps import SYSTEM_REGISTERS
 
 

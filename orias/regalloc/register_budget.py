@@ -9,12 +9,14 @@ from orias.options import Options
 from orias.ori.ir import Func
 from orias.passes.setmaxnreg import expand_setmaxnreg, requests
 from orias.ptx.ast import Module
+from orias.regalloc.operation_needs import fewest_registers
 from orias.target.profile import Target
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, SUB_PARTITIONS, allowed, registers_for
 
 _IGNORED: Final = (
     "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
 )
+_TOO_FEW: Final = "(C7507) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements."
 _IGNORED_APART: Final = (
     "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units."
 )
@@ -30,9 +32,14 @@ def register_counts(kernel: Kernel, options: Options, target: Target, said: list
     ignored = any(requests(f) for f in kernel.functions)
     counts = [n for n, _, _ in asked]
     start = 0
+    too_few = False
     if asked and kernel.ptx.entry:
-        start = count_at_entry(kernel, options, limit, [n for n, more, _ in asked if more])
-        ignored = ignored or not start
+        increases = [n for n, more, _ in asked if more]
+        fewest = fewest_registers(kernel.entry)
+        start = count_at_entry(kernel, options, limit, increases, fewest)
+        too_few = bool(start) and fewest > max(increases, default=fewest)
+        if too_few:
+            start = 0
     most = max([start, *[n for n, more, _ in asked if more]])
     for n, _, line in asked if start else ():
         if n > most:
@@ -41,7 +48,8 @@ def register_counts(kernel: Kernel, options: Options, target: Target, said: list
     for fn in kernel.all_functions():
         expand_setmaxnreg(fn, start if fn is kernel.entry else 0)
     if ignored or (asked and not start):
-        said.append(Diagnostic("info", _IGNORED_APART if options.compile_only else _IGNORED))
+        text = _IGNORED_APART if options.compile_only else _TOO_FEW if too_few and not ignored else _IGNORED
+        said.append(Diagnostic("info", text))
     if not start:
         return limit, limit
     return min(start, *counts), max(start, *counts)
@@ -69,8 +77,7 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
         if per_sm > target.number("ctas_per_sm") or count * per_sm > target.number("threads_per_sm"):
             per_sm = 1
         if count <= target.number("threads_per_sm"):
-            warps = per_sm * ((count + 31) // 32)
-            limit = min(limit, registers_for((warps + SUB_PARTITIONS - 1) // SUB_PARTITIONS))
+            limit = min(limit, most_registers(count, per_sm))
     elif not kernel.ptx.entry and options.function_maxrregcount:
         limit = min(limit, max(FEWEST_REGISTERS, options.function_maxrregcount))
     elif options.maxrregcount:
@@ -117,14 +124,23 @@ def limit_notes(module: Module, options: Options, target: Target) -> list[Diagno
     return out
 
 
-def count_at_entry(kernel: Kernel, options: Options, limit: int, increases: list[int]) -> int:
+def count_at_entry(kernel: Kernel, options: Options, limit: int, increases: list[int], fewest: int) -> int:
     """Registers at the entry of a kernel with setmaxnreg: its limit, but at most the highest increase; 0 if none is stated.
 
-    Measured with ptxas 13.0.88: ``.maxnreg``, ``.minnctapersm`` with a thread count, and ``-maxrregcount`` state a
-    limit.
+    `fewest`: what its largest operation needs.  Measured with ptxas 13.0.88: ``.maxnreg``, ``.minnctapersm`` with a thread
+    count, and ``-maxrregcount`` state a limit; so does a thread count alone where two such blocks leave that operation too few
+    registers, so that an SM holds one.  Relocatable code states none.
     """
     d = kernel.ptx.directives
-    known = "maxnreg" in d or ("minnctapersm" in d and ("maxntid" in d or "reqntid" in d)) or options.maxrregcount
-    if not known:
+    known = "maxnreg" in d or bool(options.maxrregcount)
+    if threads := block_threads(kernel):
+        known = known or "minnctapersm" in d or fewest > most_registers(threads, 2)
+    if not known or options.compile_only:
         return 0
     return min(limit, max(increases)) if increases else limit
+
+
+def most_registers(threads: int, blocks: int) -> int:
+    """Registers of a thread where an SM holds so many blocks of so many threads."""
+    warps = blocks * ((threads + 31) // 32)
+    return registers_for((warps + SUB_PARTITIONS - 1) // SUB_PARTITIONS)

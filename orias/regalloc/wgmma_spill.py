@@ -6,31 +6,12 @@ operation and back after it.  Between operations its words are then ordinary val
 """
 
 from orias.analysis.inflight import InFlight, union
-from orias.diag import CompileError, Diagnostic
-from orias.isa.gmma_forms import A_WORDS, FIRST_REGISTER, a_in_registers, accumulator_words, c_count, c_start
+from orias.isa.gmma_forms import accumulator_words, c_count, c_start
 from orias.isa.op import F_WGMMA, F_WGMMA_SYNC
 from orias.isa.operand import K_R, is_zero_reg
 from orias.isa.roles import MOVE
 from orias.ori.ir import Func, Inst
 from orias.ori.remarks import FUNCTION_REGISTERS, PIPELINE_REGISTERS
-from orias.target.register_steps import SYSTEM_REGISTERS
-
-
-def check_operations(fn: Func) -> None:
-    """Raise ptxas's CompileError (C7602) if a single operation needs more registers than the limit."""
-    for inst in fn.insts():
-        if inst.op.flags & F_WGMMA and not is_zero_reg(inst.dst[0]):
-            need = (
-                FIRST_REGISTER
-                + accumulator_words(inst.op)
-                + SYSTEM_REGISTERS
-                + (A_WORDS if a_in_registers(inst.src) else 0)
-            )
-            if need > fn.max_regs:
-                text = f"(C7602) Insufficient registers ({fn.max_regs}) to compile instruction at line {inst.loc} in function {fn.name}."
-                raise CompileError(
-                    [Diagnostic("fatal", f"{text} Try to compile with register target of {need} or higher.")]
-                )
 
 
 def gather_accumulators(fn: Func) -> None:

@@ -83,6 +83,99 @@ def test_ignored_without_count() -> None:
     ]
 
 
+def product(directives: str, columns: int, more: int = 224, a_in_registers: bool = False) -> str:
+    """As :func:`specialised`, the others with a warpgroup product of `columns` columns in f32."""
+    accumulator = ", ".join(f"%f{k}" for k in range(columns // 2))
+    a, tail = ("{%r4, %r5, %r6, %r7}", "0") if a_in_registers else ("%rd2", "0, 0")
+    return f"""{HEAD}.visible .entry k(.param .u64 p, .param .u64 a, .param .u64 b) {directives} {{
+.reg .b64 %rd<4>; .reg .b32 %r<8>; .reg .pred %p1; .reg .f32 %f<{columns // 2}>;
+ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [a]; ld.param.u64 %rd3, [b];
+mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 128; @%p1 bra A;
+setmaxnreg.inc.sync.aligned.u32 {more};
+{chr(10).join(f"ld.global.u32 %r{k}, [%rd1+{4 * k}];" for k in range(4, 8))}
+{chr(10).join(f"mov.f32 %f{k}, 0f00000000;" for k in range(columns // 2))}
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.f16.f16 {{{accumulator}}}, {a}, %rd3, 1, 1, 1, {tail};
+wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+{chr(10).join(f"st.global.f32 [%rd1+{4 * k}], %f{k};" for k in range(columns // 2))}
+ret;
+A: setmaxnreg.dec.sync.aligned.u32 56; st.global.u32 [%rd1], %r1; ret; }}
+"""
+
+
+def tensor_memory_load(directives: str, values: int) -> str:
+    """As :func:`specialised`, the others with a load of tensor memory."""
+    registers = ", ".join(f"%f{k}" for k in range(values))
+    return f"""{HEAD}.visible .entry k(.param .u64 p) {directives} {{
+.reg .b64 %rd1; .reg .b32 %r1, %f<{values}>; .reg .pred %p1;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 128; @%p1 bra A;
+setmaxnreg.inc.sync.aligned.u32 224;
+tcgen05.ld.sync.aligned.32x32b.x{values}.b32 {{{registers}}}, [%r1]; tcgen05.wait::ld.sync.aligned;
+{chr(10).join(f"st.global.u32 [%rd1+{4 * k}], %f{k};" for k in range(values))}
+ret;
+A: setmaxnreg.dec.sync.aligned.u32 56; st.global.u32 [%rd1], %r1; ret; }}
+"""
+
+
+def said(cubin: Cubin) -> list[str]:
+    return [d.message[:7] for d in cubin.diagnostics if d.severity == "info"]
+
+
+@pytest.mark.parametrize(
+    ("threads", "columns", "a_in_registers", "count"),
+    [
+        (128, 256, False, 0),
+        (256, 200, False, 0),
+        (256, 208, False, 224),
+        (288, 136, False, 0),
+        (288, 144, False, 168),
+        (384, 104, False, 0),
+        (384, 112, False, 168),
+        (512, 72, False, 0),
+        (512, 80, False, 128),
+        (512, 64, True, 0),
+        (512, 72, True, 128),
+        (1024, 8, False, 0),
+        (1024, 16, False, 64),
+    ],
+)
+def test_threads_alone_state_the_count_where_two_blocks_have_no_room(
+    threads: int, columns: int, a_in_registers: bool, count: int
+) -> None:
+    # What ptxas 13.0.88 does: two blocks of these threads leave fewer registers than the product needs by itself.
+    cubin = compiled(product(f".maxntid {threads}", columns, a_in_registers=a_in_registers))
+    assert ("USETMAXREG" in cubin.disassemble()) == bool(count)
+    assert said(cubin) == ([] if count else ["(C7508)"])
+    if count:
+        assert cubin.kernels["k"].registers == count
+    else:
+        assert cubin.kernels["k"].registers <= columns // 2 + 4 * a_in_registers + 26
+
+
+@pytest.mark.parametrize(("threads", "values", "count"), [(384, 32, 0), (384, 64, 168), (512, 64, 128), (1024, 16, 64)])
+def test_the_same_for_loads_of_tensor_memory(threads: int, values: int, count: int) -> None:
+    cubin = compiled(tensor_memory_load(f".reqntid {threads}", values), arch="sm_100a")
+    assert ("USETMAXREG" in cubin.disassemble()) == bool(count)
+    if count:
+        assert cubin.kernels["k"].registers == count
+
+
+@pytest.mark.parametrize("directives", [".maxntid 384", ".maxntid 384 .minnctapersm 1", ".maxnreg 168"])
+@pytest.mark.parametrize(("more", "names"), [(88, ["(C7507)"]), (96, [])])
+def test_ignored_where_the_product_needs_more(directives: str, more: int, names: list[str]) -> None:
+    cubin = compiled(product(directives, 128, more))
+    assert said(cubin) == names
+    assert ("USETMAXREG" in cubin.disassemble()) == (not names)
+
+
+@pytest.mark.parametrize("directives", [".maxntid 384", ".maxntid 384 .minnctapersm 1", ".maxnreg 168"])
+def test_ignored_in_relocatable_code(directives: str) -> None:
+    cubin = compiled(product(directives, 128), compile_only=True)
+    assert said(cubin) == ["(C7504)"]
+    assert "USETMAXREG" not in cubin.disassemble()
+
+
 def test_ignored_across_units() -> None:
     text = (
         HEAD + ".visible .func f() { setmaxnreg.inc.sync.aligned.u32 96; setmaxnreg.dec.sync.aligned.u32 64; ret; }\n"
