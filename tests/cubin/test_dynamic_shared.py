@@ -55,6 +55,26 @@ def test_sections_of_dynamic_shared_memory(name: str, arch: str, option: str, tm
     assert sections(mine) == sections(out.read_bytes())
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a"])
+@pytest.mark.parametrize("used", ["", "stat", "dyn", "own"])
+def test_relocation_sections_of_functions_with_shared_variables(used: str, arch: str, tmp_path: Path) -> None:
+    """With -g, from sm_90 on, such a function has an empty section of relocations."""
+    source, out = tmp_path / "k.ptx", tmp_path / "k.cubin"
+    code = USES.format(used) if used else ""
+    source.write_text(
+        HEAD
+        + STATIC
+        + dynamic(4)
+        + f".func f() {{ .reg .b32 %r<2>; .shared .b32 own; {code} ret; }}\n"
+        + ".visible .entry k() { call f, (); ret; }\n"
+    )
+    command = [tool("ptxas"), "-g", f"-arch={arch}", str(source), "-o", str(out)]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    mine = orias.compile(source.read_text(), arch=arch, debug=True).data
+    names = [{n for n in sections(d) if "rel" in n} for d in (mine, out.read_bytes())]
+    assert names[0] == names[1]
+
+
 def test_dynamic_memory_begins_at_a_vector() -> None:
     """A four-word access to an array of floats after a static word: ptxas's programs rely on it."""
     text = (

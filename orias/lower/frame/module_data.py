@@ -176,10 +176,11 @@ class ModuleData:
         reached = {f: called if extensible else self._functions.reach(f) for f in functions if f.entry}
         self._shared_layout.lay_out(self._ast, reached, self._functions.facts, self._program.options.debug)
 
-    def share_common(self, f: Function) -> None:
+    def share_common(self, kernel: Kernel) -> None:
         """For a function with a section of its own: its shared variables are where all kernels have them."""
         places = self._shared_layout.places
-        self.shared = {v: places[v] for v in self._functions.facts(f).shared if v in places}
+        self.shared = {v: places[v] for v in self._functions.facts(kernel.ptx).shared if v in places}
+        kernel.common_shared = bool(self.shared)
 
     def take_shared(self, kernel: Kernel) -> None:
         """For a kernel whose functions have sections of their own: the shared variables that it may reach."""
