@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import orias
+from orias.cubin.elf import ElfFile
 from tests.nvtools import tool
 from tools.debug_info.compare_lines_of_code import Stack, stacks, without_repeated_calls
 
@@ -79,6 +80,21 @@ def test_repeated_calls(arch: str, tmp_path: Path) -> None:
     assert kept == (arch == "sm_80")
     lossy = [{without_repeated_calls(s) for s in stacks(f, dropped=True)} for f in (ours, theirs)]
     assert lossy[0] == lossy[1]
+
+
+@pytest.mark.parametrize("inlined", [True, False])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a"])
+def test_place_of_the_names(arch: str, inlined: bool, tmp_path: Path) -> None:
+    """`.debug_str` is after the table of lines if some code is inlined, else the last of these sections."""
+    lines = [
+        (".loc 1 10 0", True),
+        (".loc 2 20 3, function_name $f, inlined_at 1 10 0", inlined),
+        (".loc 1 11 0", True),
+    ]
+    names = [[s.name for s in ElfFile(f.read_bytes()).sections] for f in cubins(lines, tmp_path, arch)]
+    assert names[0] == names[1]
+    last = names[0].index(".nv_debug_ptx_txt")
+    assert (names[0].index(".debug_str") < last) == inlined
 
 
 @pytest.mark.parametrize("lines", [EQUAL_LINES, REPEATED_CALLS, PLAIN])
