@@ -170,19 +170,19 @@ def _unit(
 def comments(rows: list[LineEntry], inlining: bool) -> dict[int, list[str]]:
     """Code offset -> the lines that ``nvdisasm -g`` prints before the instruction; with `inlining` those of ``-gi``.
 
-    If several rows have the same offset, the last one counts.
+    If several rows have the same offset, the last one counts.  As with ``nvdisasm`` 13.5, a row with the file and line of the one before
+    has none, though it is inlined at another place.
     """
     last: dict[int, LineEntry] = {}
     for r in rows:
         last[r.offset] = r
     out: dict[int, list[str]] = {}
-    before: tuple[str, int, int] = ("", -1, 0)
+    before = ("", -1)
     for offset in sorted(last):
         r = last[offset]
-        key = (r.file, r.line, r.caller if inlining else 0)
-        if key == before:
+        if (r.file, r.line) == before:
             continue
-        before = key
+        before = r.file, r.line
         sites = call_sites(rows, r) if inlining else [r]
         lines: list[str] = []
         for k, site in enumerate(sites):

@@ -258,7 +258,7 @@ class KernelCode:
         self.shared_align: int = 0
         """Alignment of the shared section; 0: the largest alignment of the variables used (dynamic ones included)."""
         self.shared_dynamic: list[Variable] = []
-        """Dynamically sized (``.extern .shared``) variables the kernel uses."""
+        """Dynamically sized (``.extern .shared``) variables: all of an executable, those that the kernel uses with -g."""
         self.reserved_smem_used: bool = False
         """The code reads a %reserved_smem_offset register."""
         self.reserved_begin: bool = False

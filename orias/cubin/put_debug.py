@@ -41,20 +41,24 @@ def frames(w: Work, section: OutSection) -> tuple[list[OutReloc], list[OutReloc]
 
 
 def line_sections(w: Work) -> list[OutSection]:
-    """Line information and debug sections of the module: all of them with -g, else the names of inlined functions."""
+    """Line information and debug sections of the module: all of them with -g, else the names of inlined functions.
+
+    These stand after the table of lines that names them; where no code is inlined, after all others, as all do with -g.
+    """
     m = w.m
     if not m.lineinfo:
         return []
     relocs: list[tuple[OutSection, list[OutReloc]]] = []
     source = _line_section(w, ".debug_line", relocs, False)
     out = [source]
-    if not m.debug:
+    named = not m.debug and _inlines(w)
+    if named:
         out += _given(w, relocs)
     out.append(_line_section(w, ".nv_debug_line_sass", relocs, True))
     text = w.named(f".nv_debug_ptx_txt{m.ptx_suffix}", elf.SHT_PROGBITS, 0, 1)
     text.data = ptx_text_section(m.ptx_text)
     out.append(text)
-    if m.debug:
+    if not named:
         out += _given(w, relocs)
     w.line_relocs = relocs
     w.line_sections = out
@@ -103,8 +107,7 @@ def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutRel
 def line_program(w: Work, sass: bool, place: Callable[[Code, int], int]) -> tuple[LineProgram, list[OutSymbol]]:
     """The line table of PTX lines (`sass`) or of source lines, and whose sequences it has; `place`: where a code offset is."""
     files = sorted(w.m.files, key=lambda f: f.index)
-    inlining = any(r.inlined_at is not None for code in w.codes for r in code.kernel.lines)
-    program = LineProgram([] if sass else files, inlining and not sass)
+    program = LineProgram([] if sass else files, not sass and _inlines(w))
     owners: list[OutSymbol] = []
     for code in w.codes:
         if sass:
@@ -117,6 +120,11 @@ def line_program(w: Work, sass: bool, place: Callable[[Code, int], int]) -> tupl
             program.sequence(rows, sites, place(code, len(code.text.data)))
             owners.append(code.symbol)
     return program, owners
+
+
+def _inlines(w: Work) -> bool:
+    """Whether some code is inlined."""
+    return any(r.inlined_at is not None for code in w.codes for r in code.kernel.lines)
 
 
 def frame_of(frame: FrameInfo, frame_size: int) -> FrameInfo:

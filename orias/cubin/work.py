@@ -8,7 +8,6 @@ from orias.cubin.elf_values import CubinFacts
 from orias.cubin.model import GLOBAL, LOCAL, CubinModule, KernelCode
 from orias.cubin.section_builder import Builder, OutReloc, OutSection, OutSymbol
 from orias.cubin.unified import Entries
-from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target, target
 
 REFERENCE_TYPES: Final = {"texref": elf.STT_TEXTURE, "samplerref": elf.STT_SAMPLER, "surfref": elf.STT_SURFACE}
@@ -201,4 +200,4 @@ class Work:
 
     def param_base(self, k: KernelCode) -> int:
         """Byte offset of a kernel's parameters in constant bank 0."""
-        return self.target.word("parameters" if k.param_bytes <= SMALL_PARAMETERS else "large_parameters")
+        return self.target.parameters_at(k.param_bytes)

@@ -73,7 +73,7 @@ def _lower_kernel(m: ModuleState, f: Function) -> Kernel:
             kernel.table_bytes = 8 * (1 + len(kernel.pointers))
     elif not f.entry:
         kernel.params, kernel.param_bytes = [], 0
-        m.data.share_common(f)
+        m.data.share_common(kernel)
     elif not m.options.relocatable:
         m.data.take_shared(kernel)
     else:

@@ -24,7 +24,6 @@ from orias.output.kept_values import with_kept_values, written_units
 from orias.ptx.ast import DebugSection as Source
 from orias.ptx.ast import Instr, Module
 from orias.regalloc.frame import stack_bytes
-from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target
 
 _OP_ADDR: Final = 0x03
@@ -154,7 +153,7 @@ class _Names:
                 self.code[label.name] = name, offset
             for v, place in kernel.frame_places.items():
                 self.frame[v] = place - stack_bytes(kernel.entry)
-            base = target.word("large_parameters" if code.param_bytes > SMALL_PARAMETERS else "parameters")
+            base = target.parameters_at(code.param_bytes)
             for var, p in zip(kernel.ptx.params, kernel.params, strict=False):
                 self.numbers[var.name] = base + p.offset
             for s in [*kernel.shared, *kernel.shared_dynamic]:

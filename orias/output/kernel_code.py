@@ -65,7 +65,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
         if pool.owner:
             code.const2_parts += [(pool.start + 8 * k, 8) for k in range(len(pool.values))]
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
-    code.relocs_applied = bool(text.addresses or kernel.shared or kernel.shared_dynamic)
+    code.relocs_applied = bool(text.addresses or kernel.shared or kernel.dynamic_used or kernel.common_shared)
     code.slot_uses = text.slot_uses
     code.pointers = list(kernel.pointers)
     code.const2_resolved = bool(text.branch_tables or kernel.pointers)

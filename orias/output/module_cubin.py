@@ -261,7 +261,7 @@ def _kernel_info(kernel: Kernel, code: KernelCode, text: EmittedText, target: Ta
     info.shared = align_up(kernel.shared_size, max((v.align for v in kernel.shared_dynamic), default=1))
     info.instructions = len(text.code) // 16
     if target.has(features.CONSTANT_OPERANDS):
-        info.constant[0] = target.word("parameters") + kernel.param_bytes
+        info.constant[0] = target.parameters_at(kernel.param_bytes) + kernel.param_bytes
         for r in code.texture_relocs:
             info.constant[0] = max(info.constant[0], r.offset + _HANDLE_BYTES)
             what = _REFERENCES[r.type]

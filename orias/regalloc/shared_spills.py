@@ -44,7 +44,7 @@ def shared_spills(kernel: Kernel, options: Options, target: Target, said: list[D
     """
     if not any(isinstance(s, Pragma) and s.text.split(" ")[0] == _PRAGMA for s in kernel.ptx.body or ()):
         return None
-    why = "dynamic SMEM" if kernel.shared_dynamic else "per-function compilation modes" if options.own_sections else ""
+    why = "dynamic SMEM" if kernel.dynamic_used else "per-function compilation modes" if options.own_sections else ""
     if why:
         raise CompileError([*said, Diagnostic("fatal", f"Pragma '{_PRAGMA}' is not allowed for {why}")])
     if not options.opt_level:

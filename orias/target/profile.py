@@ -9,6 +9,7 @@ from typing import Final, final
 from orias.diag import MissingFact
 from orias.kept import remembered
 from orias.target import features, target_names
+from orias.target.abi import SMALL_PARAMETERS
 from orias.target.table import Column, columns
 
 _UNKNOWN: Final = "?"
@@ -77,6 +78,10 @@ class Target:
                 f"{self.name}: word '{name}' of constant bank 0 has no fixed place, it moves with SR_CgaSize"
             )
         return self.word_base(name)
+
+    def parameters_at(self, size: int) -> int:
+        """Byte offset in constant bank 0 of a kernel's parameters, of which there are `size` bytes."""
+        return self.word("parameters" if size <= SMALL_PARAMETERS else "large_parameters")
 
     def word_base(self, name: str) -> int:
         """Byte offset in constant bank 0 of a word; if it depends on SR_CgaSize, the offset for SR_CgaSize 0."""

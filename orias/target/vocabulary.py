@@ -39,6 +39,7 @@ WORDS: Final[dict[str, str]] = {
     "local_window": "generic address of local memory (64 bits)",
     "shared_window": "generic address of shared memory (64 bits)",
     "bank_window": "generic address of constant bank 0 (64 bits)",
+    "parameters_end": "offset in constant bank 0 at which the kernel's parameters end",
     "parameter_window": "generic address of the parameters (64 bits)",
     "parameter_window_end": "generic address where they end (64 bits)",
     "constant_window": "generic address of constant bank 3 (64 bits)",

@@ -68,15 +68,60 @@ def test_isspacep_of_parameters(arch: str, tmp_path: Path) -> None:
     text += "ret;\n}\n"
     cubins = [orias.compile(text, arch=arch, opt_level=level).data for level in (0, 3)]
     other = theirs(text, arch, tmp_path)
-    if other is not None and arch not in (
-        "sm_75",
-        "sm_80",
-    ):  # there ptxas's code reads a word that the simulator does not fill
+    if other is not None:
         cubins.append(other)
     for data in cubins:
         memory = np.full(8, 9, "u4")
         orias.sim.load(data).launch("k", grid=1, block=1, args=[memory, bytes(24)])
         assert list(memory[: len(places)]) == [wanted for _, _, wanted in places]
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90", "sm_120"])
+@pytest.mark.parametrize("bytes_", [4344, 4352])
+def test_kernels_with_many_parameters(bytes_: int, arch: str, tmp_path: Path) -> None:
+    """More than 4352 bytes (8 of them the pointer) are at another place of the bank up to sm_89, and texture slots are after them."""
+    text = HEAD.format(arch=arch) + PLACE.replace("[24]", f"[{bytes_}]")
+    text += f"ld.param.b32 %r, [s+{bytes_ - 4}]; st.global.b32 [%d1], %r; add.s64 %d4, %d3, {bytes_ - 4};"
+    text += "ld.b32 %r, [%d4]; st.global.b32 [%d1+4], %r; isspacep.param %p, %d4; selp.b32 %r, 1, 0, %p;"
+    text += "st.global.b32 [%d1+8], %r;\nret;\n}\n"
+    cubins = [orias.compile(text, arch=arch, opt_level=level).data for level in (0, 3)]
+    other = theirs(text, arch, tmp_path)
+    for data in cubins if other is None else [*cubins, other]:
+        memory = np.full(3, 9, "u4")
+        orias.sim.load(data).launch("k", grid=1, block=1, args=[memory, bytes(bytes_ - 4) + b"\7\0\0\0"])
+        assert list(memory) == [7, 7, 1]
+
+
+IN_FUNCTION = """
+.func (.param .b32 r) f(.param .b64 a) {
+.reg .b64 %d; .reg .pred %p; .reg .b32 %r;
+ld.param.b64 %d, [a]; isspacep.param::entry %p, %d; selp.b32 %r, 1, 0, %p; st.param.b32 [r], %r; ret;
+}
+"""
+
+
+@pytest.mark.parametrize("bytes_", [24, 4800])
+@pytest.mark.parametrize("option", ["-c", "-g"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90"])
+def test_isspacep_of_parameters_in_a_function(arch: str, option: str, bytes_: int, tmp_path: Path) -> None:
+    """Where a function has a section of its own, for many kernels, few of their parameters (at 0x160) and many (at 0x1a80)."""
+    places = [
+        ("%d3", 0, 1),
+        ("%d3", bytes_ - 1, 1),
+        ("%d3", -8, 1),
+        ("%d3", -9, 0),
+        ("%d3", bytes_ + 64, 0),
+        ("%d1", 0, 0),
+    ]
+    text = HEAD.format(arch=arch) + IN_FUNCTION + PLACE.replace("[24]", f"[{bytes_}]")
+    for k, (base, offset, _) in enumerate(places):
+        text += f"add.s64 %d4, {base}, {offset};\n{{ .param .b64 x; .param .b32 y; st.param.b64 [x], %d4; call (y), f, (x);\n"
+        text += f"ld.param.b32 %r, [y]; }} st.global.b32 [%d1+{4 * k}], %r;\n"
+    text += "ret;\n}\n"
+    data = orias.compile(text, arch=arch, compile_only=option == "-c", debug=option == "-g").data
+    memory = np.full(8, 9, "u4")
+    orias.sim.load(data).launch("k", grid=1, block=1, args=[memory, bytes(bytes_)])
+    assert list(memory[: len(places)]) == [wanted for _, _, wanted in places]
 
 
 def _with_offset(offset: str) -> str:

@@ -105,7 +105,9 @@ def test_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows() -> list[tuple[str, str, str]]:
     """Section, fact, and PTX that needs it; only those that a compile for sm_90 asks for."""
-    found = [("word", n, p) for n, p in WORDS.items() if n not in ("bank_window", "parameter_window_end")]
+    found = [
+        ("word", n, p) for n, p in WORDS.items() if n not in ("bank_window", "parameters_end", "parameter_window_end")
+    ]
     found += [("feature", n, p) for n, (p, _) in FEATURES.items() if n not in LATER]
     found += [("product", n, p) for n, (p, _) in PRODUCTS.items()]
     found += [("spelling", n, p) for n, (p, _) in SPELLINGS.items()]

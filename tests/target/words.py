@@ -23,6 +23,7 @@ WORDS: dict[str, str] = {
     "constant_window": "cvta.const.u64 %rd2, %rd1; st.global.u64 [%rd1], %rd2;",
     "parameter_window": "cvta.param.u64 %rd2, %rd1; st.global.u64 [%rd1], %rd2;",
     "parameter_window_end": "isspacep.param::entry %p1, %rd1; selp.u32 %r1, 1, 0, %p1;",
+    "parameters_end": "isspacep.param::entry %p1, %rd1; selp.u32 %r1, 1, 0, %p1;",
     "bank_window": "cvta.param.u64 %rd2, %rd1; st.global.u64 [%rd1], %rd2;",
     "texture_headers": "txq.filter_mode.b32 %r1, [tx];",
 }

@@ -4,7 +4,8 @@ python -m tools.debug_info.compare_files lineinfo|debug FILE.ptx ... [--half 0|1
 
 The mode is the option, ``-lineinfo`` or ``-g``.  ``--half`` takes every second file in the order of names, so that one half can be looked
 at while the other stays apart.  Line stacks are compared as in `compare_lines_of_code`: how many instructions of Orias have a stack that
-ptxas's file has, and the other way round.  The trees (`pip install pyelftools`) are compared with all values but addresses of code.
+ptxas's file has, and the other way round; "but for losses" counts those that are equal once Orias's table loses what ptxas's does (rows
+of equal line numbers, levels of repeated calls, files of call sites).  The trees (`pip install pyelftools`) are compared with all values but addresses of code.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any
 import orias
 from orias.cubin.elf import ElfFile
 from tests.nvtools import tool
-from tools.debug_info.compare_lines_of_code import stacks
+from tools.debug_info.compare_lines_of_code import stacks, without_repeated_calls
 from tools.debug_info.compare_locals import Place, is_counted, places, target_of
 
 OPTIONS = {"lineinfo": "-lineinfo", "debug": "-g"}
@@ -73,8 +74,15 @@ def compared(path: Path, mode: str, folder: Path, differences: bool = False) -> 
     x, y = stacks(theirs), stacks(ours)
     names = [[s.name for s in ElfFile(f.read_bytes()).sections] for f in (theirs, ours)]
     sums = Counter({"files": 1, "sections equal": names[0] == names[1], "instructions": len(y), "ptxas's": len(x)})
-    sums["stacks found"] = sum(n for s, n in Counter(y).items() if s in set(x))
-    sums["ptxas's found"] = sum(n for s, n in Counter(x).items() if s in set(y))
+    known = set(x), set(y)
+    sums["stacks found"] = sum(s in known[0] for s in y)
+    sums["ptxas's found"] = sum(s in known[1] for s in x)
+    kept = stacks(ours, dropped=True)
+    lossy = {without_repeated_calls(s) for s in x}, {without_repeated_calls(s) for s in kept}
+    sums["stacks found but for losses"] = sum(
+        s in known[0] or without_repeated_calls(t) in lossy[0] for s, t in zip(y, kept, strict=True)
+    )
+    sums["ptxas's found but for losses"] = sum(s in known[1] or without_repeated_calls(s) in lossy[1] for s in x)
     sums["line 0"] = sum(any(n == 0 for _, n in s) for s in y)
     sums["no line"] = sum(not s for s in y) if all(x) else 0
     if differences:
@@ -83,15 +91,15 @@ def compared(path: Path, mode: str, folder: Path, differences: bool = False) -> 
             *[f"-{n}" for n in names[0] if n not in names[1]],
             *[f"+{n}" for n in names[1] if n not in names[0]],
         )
-        for s, n in Counter(s for s in y if s not in set(x)).most_common(9):
+        for s, n in Counter(s for s in y if s not in known[0]).most_common(9):
             print(f"  {n} x", *[f"{Path(f).name}:{line}" for f, line in s])
     if debug:
         sums["trees equal"] = tree(theirs) == tree(ours)
         there, _ = _places(theirs, text.splitlines())
-        here, known = _places(ours, text.splitlines())
+        here, lines_known = _places(ours, text.splitlines())
         sums["places"] = len(there)
         sums["places found"] = len(there & here)
-        sums["places at common lines"] = sum((f, line) in known for f, _, line in there)
+        sums["places at common lines"] = sum((f, line) in lines_known for f, _, line in there)
     return sums
 
 
@@ -110,7 +118,9 @@ def main() -> int:
             totals += sums
             print(f"{path.name}: {', '.join(f'{k} {n}' for k, n in sums.items())}", flush=True)
     print(", ".join(f"{k} {n}" for k, n in totals.items()))
-    for k, n in (("stacks found", "instructions"), ("ptxas's found", "ptxas's"), ("places found", "places")):
+    shares = [("stacks found", "instructions"), ("ptxas's found", "ptxas's"), ("places found", "places")]
+    shares += [("stacks found but for losses", "instructions"), ("ptxas's found but for losses", "ptxas's")]
+    for k, n in shares:
         if totals[n]:
             print(f"{k}: {100 * totals[k] / totals[n]:.2f} % of {totals[n]}")
     return 0

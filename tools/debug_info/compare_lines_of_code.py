@@ -1,9 +1,10 @@
-"""Compares line tables of Orias and ptxas: the call-site stacks that `nvdisasm -gi` shows, over PTX files with `.loc`.
+"""Compares line tables of Orias and ptxas: the line of each instruction and those of the calls around it, over PTX files with `.loc`.
 
 python -m tools.debug_info.compare_lines_of_code CORPUS [--limit N]
 
 Code differs, so what is compared are the sets of stacks (lines of the code and of its call sites) of each file, and the
-shape of the tables: rows with line 0, instructions without a line, stacks by depth.
+shape of the tables: rows with line 0, instructions without a line, stacks by depth.  Stacks are read from the tables: the text of
+`nvdisasm -gi` leaves out a change of the call site alone.
 """
 
 import argparse
@@ -11,37 +12,72 @@ import re
 import subprocess
 import sys
 import tempfile
+from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
 
 import orias
+from orias.cubin.elf import ElfFile
+from orias.cubin.lineread import LineEntry, call_sites, line_tables
 from tests.corpus.test_corpus import arch_of, needs_objects
 from tests.nvtools import tool
 
 Stack = tuple[tuple[str, int], ...]
-_LINE = re.compile(r'//## File "([^"]*)", line (\d+)')
-_CODE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(.*?);")
+_SECTION = re.compile(r"^(\.text\.\S+):")
+_CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?);")
+_PADDING = re.compile(r"\bNOP$|\bBRA `\(\.L_x_\d+\)$")
 
 
-def stacks(cubin: Path) -> list[Stack]:
-    """The stack of each instruction but padding, from the inside; empty before the first line."""
-    done = subprocess.run([tool("nvdisasm"), "-c", "-gi", str(cubin)], capture_output=True, text=True, timeout=120)
+def stacks(cubin: Path, dropped: bool = False) -> list[Stack]:
+    """The stack of each instruction but padding, from the inside; empty before the first line.
+
+    ``dropped``: with the rows left out that ptxas leaves out (`without_equal_lines`).
+    """
+    done = subprocess.run([tool("nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, timeout=120)
+    elf = ElfFile(cubin.read_bytes())
+    tables = {elf.sections[k].name: rows for k, rows in line_tables(elf).items()}
+    if dropped:
+        tables = {name: without_equal_lines(rows) for name, rows in tables.items()}
     out: list[Stack] = []
-    now: list[tuple[str, int]] = []
-    fresh = False
+    rows: list[LineEntry] = []
+    offsets: list[int] = []
     for line in done.stdout.splitlines():
-        if line.startswith(".text"):
-            now = []
-        m = _LINE.search(line)
-        if m:
-            if not fresh:
-                now = []
-            now.append((m[1], int(m[2])))
-            fresh = True
-        elif (code := _CODE.match(line)) and not re.search(r"\bNOP$|\bBRA `\(\.L_x_\d+\)$", code[1]):
-            out.append(tuple(now))
-            fresh = False
+        if m := _SECTION.match(line):
+            rows = tables.get(m[1], [])
+            offsets = [r.offset for r in rows]
+        elif (code := _CODE.match(line)) and not _PADDING.search(code[2]):
+            k = bisect_right(offsets, int(code[1], 16))
+            out.append(tuple((r.file, r.line) for r in call_sites(rows, rows[k - 1])) if k else ())
     return out
+
+
+def without_equal_lines(rows: list[LineEntry]) -> list[LineEntry]:
+    """The rows of a section as ptxas 13.0.88 has them: none whose line number is that of the row before, in whatever file and call, but
+    call sites that come back at another address (docs/facts/cubin.md, "Rows of line tables")."""
+    sites = {r.caller for r in rows}
+    out: list[LineEntry] = []
+    number = [0]
+    for k, r in enumerate(rows, 1):
+        caller = number[r.caller] if r.caller < k else 0
+        last = out[-1] if out else None
+        if last is not None and last.line == r.line:
+            again = k in sites and (last.file, last.caller) == (r.file, caller) and last.offset != r.offset
+            if not again:
+                number.append(len(out))
+                continue
+        out.append(LineEntry(r.offset, r.file, r.line, caller))
+        number.append(len(out))
+    return out
+
+
+def without_repeated_calls(stack: Stack) -> Stack:
+    """A stack without what ptxas 13.0.88 loses of it: levels from a place to the same place again, and files of call sites."""
+    out: list[tuple[str, int]] = []
+    for place in reversed(stack):
+        if place in out:
+            del out[out.index(place) :]
+        out.append(place)
+    return tuple((f if k == len(out) else "", n) for k, (f, n) in enumerate(out, 1))[::-1]
 
 
 def main() -> int:

@@ -122,8 +122,8 @@ def param_offset(ctx: Emitter, var: Var) -> int:
 
 
 def param_bank(ctx: Emitter) -> int:
-    """Offset of the parameter space in constant bank 0."""
-    return ctx.target.word("parameters")
+    """Offset of the kernel's parameter space in constant bank 0."""
+    return ctx.target.parameters_at(ctx.module.kernel.param_bytes)
 
 
 def function_address(ctx: Emitter, f: Function) -> Opnd:
@@ -177,7 +177,7 @@ def reference_slot(ctx: Emitter, var: Var, sampler: Var | None = None) -> int:
     common = ctx.target.has(features.UNIFORM_HANDLES)
     parameters = ctx.module.largest_parameters() if common else kernel.param_bytes
     first = data_layout.align_up(parameters, ctx.target.number("reference_alignment"))
-    at = ctx.target.word("parameters") + first + 4 * len(words)
+    at = ctx.target.parameters_at(parameters) + first + 4 * len(words)
     upper = R_SAMP_HEADER_INDEX_0 if ctx.target.has(features.SEPARATE_SAMPLERS) else R_SAMP_HEADER_INDEX
     types = {"texref": R_TEX_HEADER_INDEX, "surfref": R_SURF_HEADER_INDEX, "samplerref": upper}
     for v in (sampler, var):

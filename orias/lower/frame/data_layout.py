@@ -17,6 +17,8 @@ BINDING: dict[str, int] = {"": LOCAL, "extern": GLOBAL, "visible": GLOBAL, "weak
 
 
 _MOST_ALIGNED: Final = 128
+_DYNAMIC_ALIGNED: Final = 16
+"""Least alignment of dynamic shared memory in bytes, whatever its variables declare (docs/facts/cubin.md)."""
 _MASK64: Final = (1 << 64) - 1
 _WORDS: Final[dict[str, int]] = {t: max(1, bits // 32) for t, bits in TYPE_BITS.items()}
 REFERENCES: Final = frozenset(descriptors.HANDLE_KINDS)
@@ -37,6 +39,11 @@ def var_align(v: Var) -> int:
     """Alignment of a variable in bytes: as declared, else the size of its element (for vectors, of the whole vector)."""
     natural = max(1, TYPE_BITS[v.type] // 8) * v.vec
     return v.align or natural
+
+
+def shared_align(v: Var) -> int:
+    """Alignment of a shared variable in bytes; dynamic ones (without a size) have at least that of a vector."""
+    return max(var_align(v), _DYNAMIC_ALIGNED) if v.size == 0 else var_align(v)
 
 
 def param_places(params: list[Var], target: Target) -> tuple[list[Param], int]:

@@ -176,10 +176,11 @@ class ModuleData:
         reached = {f: called if extensible else self._functions.reach(f) for f in functions if f.entry}
         self._shared_layout.lay_out(self._ast, reached, self._functions.facts, self._program.options.debug)
 
-    def share_common(self, f: Function) -> None:
+    def share_common(self, kernel: Kernel) -> None:
         """For a function with a section of its own: its shared variables are where all kernels have them."""
         places = self._shared_layout.places
-        self.shared = {v: places[v] for v in self._functions.facts(f).shared if v in places}
+        self.shared = {v: places[v] for v in self._functions.facts(kernel.ptx).shared if v in places}
+        kernel.common_shared = bool(self.shared)
 
     def take_shared(self, kernel: Kernel) -> None:
         """For a kernel whose functions have sections of their own: the shared variables that it may reach."""
@@ -188,9 +189,10 @@ class ModuleData:
         self.shared = memory.places
         own = [v for v in memory.places if v.size and v not in layout.common]
         kernel.shared_size = memory.size
-        kernel.shared_align = max((data_layout.var_align(v) for v in memory.places), default=1)
+        kernel.shared_align = max((data_layout.shared_align(v) for v in memory.places), default=1)
         kernel.shared = [self._placed(v, self.shared[v]) for v in own]
         kernel.shared_dynamic = [self._placed(v, self.shared[v]) for v in memory.places if v.size == 0]
+        kernel.dynamic_used = bool(kernel.shared_dynamic)
 
     def list_shared(self, kernel: Kernel) -> None:
         """For a kernel whose shared variables a linker places: those that it declares itself."""
@@ -201,24 +203,28 @@ class ModuleData:
         kernel.shared_align = max((data_layout.var_align(v) for v in own), default=1)
 
     def layout_shared(self, kernel: Kernel, reached: list[Function]) -> None:
-        """Place the shared variables of a kernel and of the functions that are copied after it."""
+        """Place the shared variables of a kernel and of the functions that are copied after it.
+
+        Each kernel has the dynamic ones of the module, used or not, as with ptxas 13.0.88.
+        """
         f = kernel.ptx
         used = self._functions.shared_variables(f, *reached)
         variables = [v for g in [f, *reached] for v in g.variables if v in used]
-        variables += [v for v in self._ast.variables if v in used]
+        variables += [v for v in self._ast.variables if v in used or (v.space == "shared" and v.size == 0)]
         self.shared = {}
         top = 0
         dynamic: list[Var] = []
         for v in variables:
-            kernel.shared_align = max(kernel.shared_align, data_layout.var_align(v))
+            kernel.shared_align = max(kernel.shared_align, data_layout.shared_align(v))
             if v.size == 0:
                 dynamic.append(v)
+                kernel.dynamic_used = kernel.dynamic_used or v in used
                 continue
             self.shared[v] = data_layout.align_up(top, data_layout.var_align(v))
             top = self.shared[v] + v.size
             kernel.shared.append(self._placed(v, self.shared[v]))
         kernel.shared_size = top
-        start = data_layout.align_up(top, max((data_layout.var_align(v) for v in dynamic), default=1))
+        start = data_layout.align_up(top, max((data_layout.shared_align(v) for v in dynamic), default=1))
         for v in dynamic:
             self.shared[v] = start
             kernel.shared_dynamic.append(self._placed(v, start))
@@ -226,7 +232,7 @@ class ModuleData:
     def _placed(self, v: Var, offset: int) -> Variable:
         """A shared variable at a byte offset."""
         out = data_layout.cubin_variable(v, "shared", self.symbol(v))
-        out.offset = offset
+        out.offset, out.align = offset, data_layout.shared_align(v)
         return out
 
 

@@ -95,7 +95,7 @@ class Kernel:
     """
 
     __slots__ = (
-        "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls",
+        "barriers", "calls_unknown", "common_shared", "ctaidz_used", "dynamic_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls",
         "locs", "param_bytes", "params", "pointers", "pool", "private", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
     )  # fmt: skip
 
@@ -116,6 +116,10 @@ class Kernel:
         self.shared_size: int = 0
         self.shared_align: int = 1
         self.shared_dynamic: list[Variable] = []
+        """Dynamic shared variables, also those that the kernel does not use."""
+        self.dynamic_used: bool = False
+        self.common_shared: bool = False
+        """A function with a section of its own uses shared variables, which are not in its memory."""
         self.barriers: int = 0
         """Highest number of a named barrier in use, plus 1; 16 if a register holds a barrier number."""
         self.table_bytes: int = 0

@@ -77,7 +77,7 @@ class SharedLayout:
                 own += [v for v in k.variables if v.space == "shared" and v not in users and v.linkage != "extern"]
             self._place_kernel(k, [v for v in [*own, *others] if v not in self.common], users, debug)
         top = max((self.kernels[k].size for v in dynamic for k in users.get(v, ())), default=0)
-        start = data_layout.align_up(top, max((data_layout.var_align(v) for v in dynamic), default=1))
+        start = data_layout.align_up(top, max((data_layout.shared_align(v) for v in dynamic), default=1))
         for v in dynamic:
             self.places[v] = start
             for k in users.get(v, ()):
@@ -111,6 +111,6 @@ class SharedLayout:
         for v in [v for v in own if v.size]:
             memory.places[v] = data_layout.align_up(memory.size, data_layout.var_align(v))
             memory.size = memory.places[v] + v.size
-        start = data_layout.align_up(memory.size, max((data_layout.var_align(v) for v in dynamic), default=1))
+        start = data_layout.align_up(memory.size, max((data_layout.shared_align(v) for v in dynamic), default=1))
         memory.places.update(dict.fromkeys(dynamic, start))
         self.places.update((v, memory.places[v]) for v in own if v.size)

@@ -146,7 +146,7 @@ def lower_isspacep(ctx: Ctx, i: Instr) -> None:
         ctx.write_pred(i.ops[0], out)
         return
     if space in ("param", "param::entry"):
-        ctx.write_pred(i.ops[0], _in_parameters(ctx, i, value))
+        ctx.write_pred(i.ops[0], _in_parameters(ctx, value))
         return
     name = _QSPC.get(space)
     if name is None:
@@ -154,16 +154,22 @@ def lower_isspacep(ctx: Ctx, i: Instr) -> None:
     ctx.write_pred(i.ops[0], _qspc(ctx, name, value))
 
 
-def _in_parameters(ctx: Ctx, i: Instr, value: Opnd) -> Opnd:
-    """Whether an address is one of the kernel's parameters; like ptxas, from sm_90 on their end is one of them too."""
+def _in_parameters(ctx: Ctx, value: Opnd) -> Opnd:
+    """Whether an address is one of the kernel's parameters; like ptxas, from sm_90 on and in functions their end is one of them too."""
     t, b = ctx.target, ctx.b
     if t.has_word("parameter_window"):
         inside = b.pred("isetp64.GE.U64", value, const(0, t.word("parameter_window")), PT)
         return b.pred("isetp64.LE.U64", value, const(0, t.word("parameter_window_end")), inside)
     kernel = ctx.module.kernel
-    if not kernel.ptx.entry:
-        raise ctx.unsupported(f"'{i.sig.text}' in a function")
     bank = const(0, t.word("bank_window"))
+    if not kernel.ptx.entry:
+        # Any kernel may have called: the bank says where its parameters end, which is after the place of many only if it has many.
+        end = b.r("iadd64", bank, b.pack(const(0, t.word("parameters_end")), RZ), width=2)
+        many = b.r("iadd64", bank, imm64(t.word("large_parameters")), width=2)
+        few = b.pred("isetp64.LE.U64", end, many, PT)
+        start = b.r("SEL", imm(t.word("parameters")), imm(t.word("large_parameters")), few)
+        inside = b.pred("isetp64.GE.U64", value, b.r("iadd64", bank, b.pack(start, RZ), width=2), PT)
+        return b.pred("isetp64.LE.U64", value, end, inside)
     first = b.r("iadd64", bank, imm64(param_bank(ctx)), width=2)
     end = b.r("iadd64", bank, imm64(param_bank(ctx) + kernel.param_bytes), width=2)
     inside = b.pred("isetp64.GE.U64", value, first, PT)

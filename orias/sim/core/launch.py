@@ -211,6 +211,7 @@ class Launch:
             put(t.word("parameter_window_end"), copy + len(params), 8)
         else:
             put(t.word("bank_window"), copy - base, 8)
+            put(t.word("parameters_end"), base + len(params))
         if self.image.reader.bank(3):
             put(t.word("constant_window"), self.image.section(".nv.constant3"), 8)
         put(self._place(t, "dynamic_shared"), self.shape.dynamic)
