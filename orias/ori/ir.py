@@ -436,8 +436,8 @@ class Func:
         """With -g: virtual register -> PTX registers (name, type) whose value it holds."""
         self.assigned: dict[int, list[str]] = {}
         """With -g: PTX line -> PTX registers that it assigns."""
-        self.variables: dict[str, int] = {}
-        """With -g: PTX registers that hold variables of the program, by its debug sections, and the PTX line at which they end."""
+        self.variables: dict[str, list[int]] = {}
+        """With -g: PTX registers that hold variables of the program, by its debug sections, and the PTX lines at which they end."""
         self.locations: list[Location] = []
         """With -g, after allocation: the places of those values."""
         self.remarks: list[tuple[int, int]] = []

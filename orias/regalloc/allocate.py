@@ -6,7 +6,6 @@ classes choose first; classes of equal width choose in order of their first poin
 """
 
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
 from typing import Final, final
 
 from orias.isa.op import F_PSEUDO
@@ -16,6 +15,7 @@ from orias.ori.ir import CallInfo, Func
 from orias.regalloc.banks import Banks
 from orias.regalloc.coalesce import Classes, Cls, Seg
 from orias.regalloc.files import FILES, kept, usable
+from orias.regalloc.kept_ranges import KeptRanges
 from orias.regalloc.limits import missing_registers
 from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import Ranges
@@ -41,11 +41,13 @@ _ANY: Final = (1 << _BITS) - 1
 class Assignment:
     """Result of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
 
-    __slots__ = ("comforts", "failed", "highest", "used")
+    __slots__ = ("comforts", "failed", "highest", "shown", "used")
 
     def __init__(self) -> None:
         self.comforts: Comforts | None = None
         """What the first order of the R registers prefers."""
+        self.shown: dict[int, KeptRanges] = {}
+        """With -g: where the classes of each file hold variables."""
         self.failed: list[Cls] = []
         self.highest: dict[int, int] = dict.fromkeys(FILES, -1)
         self.used: dict[int, int] = dict.fromkeys(FILES, 0)
@@ -113,7 +115,12 @@ def allocate(classes: Classes, file: int, result: Assignment) -> bool:
         return True
     todo.sort(key=usual_order)
     failed: list[Cls] = []
-    for roomy in _ROOMY if classes.rg.fn.names else _ROOMY[:1]:
+    room = _ROOMY[:1]
+    if classes.rg.fn.names:
+        kept_ranges = result.shown[file] = KeptRanges(classes, todo)
+        # Variables that need more get them, as with ptxas.
+        room = _ROOMY if kept_ranges.peak + _TEMPORARY <= _ROOMY[0] else (kept_ranges.peak + _TEMPORARY,)
+    for roomy in room:
         failed = attempt(classes, file, todo, result, True, roomy=roomy)
         if result.highest[file] < _THREADS_FIT - 1:
             break
@@ -189,8 +196,11 @@ def attempt(
             comforts = result.comforts = Comforts(classes)
         banks, late = comforts.banks, comforts.late
         late.start()
-    shown = Shown(rg, file, occ, roomy) if fn.names else None
-    if shown is not None:
+    shown: Shown | None = None
+    if fn.names:
+        if file not in result.shown:
+            result.shown[file] = KeptRanges(classes, todo)
+        shown = Shown(rg, file, occ, roomy, result.shown[file].spans)
         shown.share(todo)
     if shown is not None and comfort:
         todo = sorted(todo, key=shown.order)
@@ -249,34 +259,16 @@ def attempt(
 class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
-    __slots__ = (
-        "around",
-        "calls",
-        "clobbered",
-        "ends",
-        "fn",
-        "heads",
-        "lines",
-        "loops",
-        "occ",
-        "roomy",
-        "temporary",
-        "tight",
-        "variables",
-        "wanted",
-        "weak",
-    )
+    __slots__ = ("calls", "clobbered", "fn", "heads", "kept", "occ", "roomy", "temporary", "tight", "variables", "wanted")
 
-    def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int) -> None:
+    def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int, kept: dict[Cls, list[tuple[int, int]]]) -> None:
         self.fn: Final[Func] = rg.fn
+        self.kept: Final[dict[Cls, list[tuple[int, int]]]] = kept
+        """For each class that holds a variable the points at which a debugger shows it."""
         self.roomy: int = (1 << roomy) - 1
         """The registers that it chooses from."""
         self.temporary: int = 0
         """Registers that values used in one block take before others: those that the other values leave, if each has its own."""
-        self.ends: dict[Cls, int] = {}
-        """For each class the PTX line up to which a debugger shows it as a variable; 0: it is none."""
-        self.weak: set[Cls] = set()
-        """The classes of variables without a range, which come after those that have one."""
         self.tight: bool = False
         """Not every value that lasts can have a register of its own: each variable has one just where a debugger shows it."""
         self.calls: Final[bool] = bool(rg.clobbers)
@@ -290,79 +282,37 @@ class Shown:
         """Where a register has, or had before, a variable or a value that is used in several blocks."""
         self.variables: Final[Occupancy] = Occupancy(rg.points)
         """Where a debugger shows a register as a variable."""
-        self.around: Final[Occupancy] = Occupancy(rg.points)
-        """The loops in which a register holds a variable."""
         self.heads: Final[list[int]] = [rg.block_start[b.id] for b in rg.order]
         """The first point of each block, in ascending order."""
-        self.lines: Final[list[list[int]]] = [list(accumulate((i.loc for i in b.insts), max)) or [0] for b in rg.order]
-        """For each block the PTX lines of its instructions, in ascending order."""
-        place = {b.id: k for k, b in enumerate(rg.order)}
-        self.loops: Final[list[tuple[int, int]]] = sorted(
-            (self.heads[place[s.id]], self.heads[k] + len(b.insts) + 1)
-            for k, b in enumerate(rg.order)
-            for s in b.succs
-            if s.id in place and place[s.id] <= k
-        )
-        """The points from the target of each branch backwards to its end, in ascending order."""
 
     def share(self, todo: list[Cls]) -> None:
         """Shares the registers out among the classes that will come."""
-        self.ends = {c: self._end(c) for c in todo}
         lasting = sum(len(c.words) for c in todo if self._lasts(c))
         if self.fn.kind != "entry":
             self.roomy &= (1 << max(lasting + _TEMPORARY, _CALLED)) - 1
         self.tight = lasting >= self.roomy.bit_length()
-        self.weak = {c for c, line in self.ends.items() if line < 0}
-        for c in self.weak:
-            self.ends[c] = 0 if self.tight else -self.ends[c]
         self.temporary = (1 << max(self.roomy.bit_length() - lasting, _TEMPORARY)) - 1
 
     def add(self, c: Cls) -> None:
         """A class has its registers."""
-        line = self.ends[c]
+        kept = self.kept.get(c, [])
         for place, segs in c.words.items():
             bit = 1 << (c.slot + place) if segs else 0
-            if bit and line:
-                for start, end in self._shown(segs, line):
-                    self.variables.add(start, end, bit)
-                for start, end in self._loop(segs):
-                    self.around.add(start, end, bit)
-            if bit and (not self.tight if line else self._spans(segs)):
+            for start, end in kept if bit else []:
+                self.variables.add(start, end, bit)
+            if bit and (not self.tight if kept else self._spans(segs)):
                 self.wanted.add(segs[0][0], self.wanted.size, bit)
 
-    def order(self, c: Cls) -> tuple[int, bool, bool, bool]:
+    def order(self, c: Cls) -> tuple[int, bool, bool]:
         """Sort key: the program's variables come first, then values that are used in several blocks."""
-        return _rank(c), c in self.weak or not self.ends[c], c not in self.weak, not self._lasts(c)
+        return _rank(c), c not in self.kept, not self._lasts(c)
 
     def _lasts(self, c: Cls) -> bool:
-        return self.ends[c] != 0 or any(segs and self._spans(segs) for segs in c.words.values())
+        return c in self.kept or any(segs and self._spans(segs) for segs in c.words.values())
 
     def keeps(self, c: Cls, slot: int) -> bool:
         """Whether calls leave a class where it is, if it is a variable."""
-        return not self.ends[c] or not any(self.clobbered >> (slot + place) & 1 for place in c.words)
-
-    def _end(self, c: Cls) -> int:
-        """The PTX line up to which a debugger shows a variable that a class holds; negative without a range; 0: it holds none.
-
-        ptxas too keeps these values up to there, read or not, those with ranges before the others.
-        """
-        names, variables = self.fn.names, self.fn.variables
-        ends = [variables.get(name, 0) for v, _ in c.members for name, _ in names.get(v, ())]
-        return max(ends, default=0) or min(ends, default=0)
-
-    def _shown(self, segs: list[Seg], end: int) -> list[tuple[int, int]]:
-        """The points of the PTX lines from a value's first one up to line `end`."""
-        at = bisect_right(self.heads, segs[0][0]) - 1
-        begin = self.lines[at][min(max(segs[0][0] - self.heads[at] - 1, 0), len(self.lines[at]) - 1)]
-        found = [(s, e) for s, e, _ in segs]
-        for head, lines in zip(self.heads, self.lines, strict=True):
-            if lines[-1] >= begin and lines[0] < end:
-                found.append((head + 1 + bisect_left(lines, begin), head + 1 + bisect_left(lines, end)))
-        return found
-
-    def _loop(self, segs: list[Seg]) -> list[tuple[int, int]]:
-        """The points of the outermost loop that a value begins in: what takes its register there takes it in the next iteration."""
-        return [loop for loop in self.loops if loop[0] <= segs[0][0] < loop[1]][:1]
+        return c not in self.kept or not any(self.clobbered >> (slot + place) & 1 for place in c.words)
 
     def _spans(self, segs: list[Seg]) -> bool:
         """Whether a value is used in several blocks."""
@@ -375,17 +325,16 @@ class Shown:
         a value.  With calls, registers that no call changes come first for them.
         """
         lasts = self._lasts(c)
-        line = self.ends[c]
-        lasting = variable = around = 0
+        kept = self.kept.get(c, [])
+        lasting = variable = held = 0
         for place, segs in c.words.items():
-            for start, end in self._loop(segs) if line and segs else []:
-                around |= _moved(self.variables.taken(start, end), place)
-            for start, end in self._shown(segs, line) if line and segs else [(s, e) for s, e, _ in segs]:
+            for start, end in kept:
+                held |= _moved(self.occ.taken(start, end), place)
+            for start, end in kept or [(s, e) for s, e, _ in segs]:
                 lasting |= _moved(self.wanted.taken(start, end), place)
                 variable |= _moved(self.variables.taken(start, end), place)
-                around |= _moved(self.around.taken(start, end), place)
-        free = ok & ~lasting & ~variable & ~around
-        rest = ok & ~variable & ~around or ok & ~variable or ok
+        rest = ok & ~variable & ~held or ok & ~variable or ok
+        free = ok & ~lasting & ~variable & ~held
         if not lasts:
             ok = free & ~cost & self.temporary or free & ~cost
             ok = ok or rest & ~cost & self.temporary or rest & ~cost or rest
@@ -393,6 +342,9 @@ class Shown:
             ok = free & ~self.clobbered or free & ~self.temporary or free or rest & ~self.clobbered or rest
         else:
             ok = free & ~cost & ~self.temporary or free & ~cost or free or rest
+        if self.tight and kept:
+            # The next variables find long gaps in the other registers.
+            return (ok & -ok).bit_length() - 1
         reach = 2
         while reach < 2 * self.occ.size:
             beside = 0
