@@ -67,7 +67,9 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(f".name v{v}:{FILE_NAMES[fn.vkind[v]]}{fn.vwidth[v]}{words}")
     lines += [f".assigned {line} {' '.join(names)}" for line, names in fn.assigned.items()]
     if fn.variables:
-        lines.append(".variables" + "".join(f" {name} {','.join(map(str, ends))}" for name, ends in sorted(fn.variables.items())))
+        lines.append(
+            ".variables" + "".join(f" {name} {','.join(map(str, ends))}" for name, ends in sorted(fn.variables.items()))
+        )
     for x in fn.locations:
         # Omit a location whose first or last instruction is gone.
         if x.first in number and x.last in number:

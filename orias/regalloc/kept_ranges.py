@@ -5,13 +5,13 @@ As in ptxas 13.0.88, a variable is alive as if the last instruction of each of i
 are data flow over blocks, with a bit for each pair of a class and a variable.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import Final, final
 
 from orias.isa.operand import FIRST_VREG, K_B, KIND_MASK, PAYLOAD_SHIFT
 from orias.ori.ir import Block
-from orias.regalloc.coalesce import Classes, Cls
+from orias.regalloc.coalesce import Classes, Cls, Seg
 
 Span = tuple[int, int]
 """Points [start, end)."""
@@ -21,13 +21,24 @@ Span = tuple[int, int]
 class KeptRanges:
     """Where the classes of one file hold variables."""
 
-    __slots__ = ("peak", "spans")
+    __slots__ = ("lasting", "lasting_words", "peak", "spans")
 
     def __init__(self, classes: Classes, todo: list[Cls]) -> None:
         self.spans: Final[dict[Cls, list[Span]]] = _Flow(classes, todo).spans()
         """For each class that holds a variable the points at which it keeps it, in ascending order."""
+        rg = classes.rg
+        heads = [rg.block_start[b.id] for b in rg.order]
+        lasting = [c for c in todo if c in self.spans or any(_is_in_several(segs, heads) for segs in c.words.values())]
+        self.lasting: Final[set[Cls]] = set(lasting)
+        """The classes that hold variables, or values that several blocks use."""
+        self.lasting_words: Final[int] = sum(len(c.words) for c in lasting)
         self.peak: Final[int] = _peak(classes.rg.points, todo, self.spans)
         """The most words that have a value at one point."""
+
+
+def _is_in_several(segs: list[Seg], heads: list[int]) -> bool:
+    """Whether several blocks use a word; `heads`: the first points of blocks, in ascending order."""
+    return bool(segs) and bisect_right(heads, segs[0][0]) != bisect_left(heads, segs[-1][1])
 
 
 def _peak(points: int, todo: list[Cls], spans: dict[Cls, list[Span]]) -> int:

@@ -44,7 +44,9 @@ class ModuleState:
         self.functions: Final[FunctionGraph] = FunctionGraph(module, variables, not options.own_sections)
         self.program.points_to_functions = self.functions.has_pointers
         self.data: Final[ModuleData] = ModuleData(module, variables, self.program, self.functions)
-        self._variable_registers: Final[dict[str, dict[str, list[int]]]] = variable_registers(module) if options.debug else {}
+        self._variable_registers: Final[dict[str, dict[str, list[int]]]] = (
+            variable_registers(module) if options.debug else {}
+        )
         self.helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.accesses: int = 0
