@@ -306,6 +306,9 @@ class Shown:
         self.calls: Final[bool] = bool(rg.clobbers)
         self.held: Final[Occupancy] = Occupancy(rg.points)
         """Where registers have any value, or calls change them."""
+        for reg, flat in rg.phys.items():
+            for start, end in zip(flat[::2], flat[1::2], strict=True) if in_file(reg, file) else ():
+                self.held.add(start, end, 1 << reg_id(reg))
         clobbered = 0
         for point, inst in rg.clobbers:
             mask = self._lost(rg.fn.calls[inst.uid], file)
