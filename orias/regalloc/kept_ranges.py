@@ -1,7 +1,7 @@
 """With -g: the points at which a register keeps a variable of the program for a debugger, read or not.
 
-As in ptxas 13.0.88, a variable is alive as if the last instruction of each of its ranges read it (docs/facts/cubin.md, "Registers with
--g").  Its value is kept at the points that a definition reaches and that lead to such an instruction without another definition.  Both
+As in ptxas 13.0.88, a variable is alive as if the last instruction of each of its ranges read it (docs/facts/cubin.md, "Registers of
+variables").  Its value is kept at the points that a definition reaches and that lead to such an instruction without another definition.  Both
 are data flow over blocks, with a bit for each pair of a class and a variable.
 """
 
