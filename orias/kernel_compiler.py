@@ -16,6 +16,7 @@ from orias.ori.clone import clone
 from orias.ori.decisions import Decision
 from orias.ori.ir import Func
 from orias.output.advice import advice, kernel_decisions
+from orias.output.callee_writes import callees_first, note_writes
 from orias.output.emit import EmittedText, emit
 from orias.output.module_cubin import kernel_part
 from orias.output.result import KernelPart
@@ -132,14 +133,28 @@ class KernelCompiler:
         self, kernels: list[Kernel], out: CubinModule, module: Module, runner: Runner
     ) -> tuple[list[KernelPart], list[EmittedText]]:
         """Compile the kernels of a module whose kernels call functions of each other."""
-        texts: list[EmittedText] = []
-        times: list[tuple[float, float, float]] = []
-        for kernel in kernels:
+        compiled: dict[int, tuple[EmittedText, tuple[float, float, float]]] = {}
+        said: dict[int, tuple[list[Diagnostic], list[Decision]]] = {}
+        written: dict[str, int] | None = None if out.relocatable else {}
+        debug = self.options.debug
+        for k in callees_first(kernels) if debug else range(len(kernels)):
+            kernel = kernels[k]
+            diagnostics, decisions = len(self.diagnostics), len(self.decisions)
             start = time.perf_counter()
+            kernel.entry.callee_writes = written
             self.run_phases(kernel, runner, module.pragmas)
+            if debug:
+                note_writes(kernel.entry)
             middle = time.perf_counter()
-            texts.append(self.emit(kernel))
-            times.append((start, middle, time.perf_counter()))
+            text = self.emit(kernel)
+            compiled[k] = text, (start, middle, time.perf_counter())
+            said[k] = self.diagnostics[diagnostics:], self.decisions[decisions:]
+            del self.diagnostics[diagnostics:], self.decisions[decisions:]
+        for k in range(len(kernels)):
+            self.diagnostics.extend(said[k][0])
+            self.decisions.extend(said[k][1])
+        texts = [compiled[k][0] for k in range(len(kernels))]
+        times = [compiled[k][1] for k in range(len(kernels))]
         parts: list[KernelPart] = []
         for kernel, text, (start, middle, end) in zip(kernels, texts, times, strict=True):
             # What a kernel may reach is known when all functions are compiled.

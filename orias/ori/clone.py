@@ -71,7 +71,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.no_unroll = fn.no_unroll
     to.beside_async_copies = fn.beside_async_copies
     to.samples_quads, to.quad_registers = fn.samples_quads, fn.quad_registers
-    to.entry_regs, to.variables = fn.entry_regs, fn.variables
+    to.entry_regs, to.variables, to.callee_writes = fn.entry_regs, fn.variables, fn.callee_writes
     to.wgmma_crossing, to.wgmma_crossing_remark = fn.wgmma_crossing, fn.wgmma_crossing_remark
     to.wgmma_serial = fn.wgmma_serial
 

@@ -67,7 +67,9 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(f".name v{v}:{FILE_NAMES[fn.vkind[v]]}{fn.vwidth[v]}{words}")
     lines += [f".assigned {line} {' '.join(names)}" for line, names in fn.assigned.items()]
     if fn.variables:
-        lines.append(".variables" + "".join(f" {name} {line}" for name, line in sorted(fn.variables.items())))
+        lines.append(
+            ".variables" + "".join(f" {name} {','.join(map(str, ends))}" for name, ends in sorted(fn.variables.items()))
+        )
     for x in fn.locations:
         # Omit a location whose first or last instruction is gone.
         if x.first in number and x.last in number:
@@ -146,7 +148,7 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
     elif key == ".assigned":
         fn.assigned[int(rest[0])] = rest[1:]
     elif key == ".variables":
-        fn.variables = {n: int(line) for n, line in zip(rest[::2], rest[1::2], strict=True)}
+        fn.variables = {n: [int(x) for x in ends.split(",")] for n, ends in zip(rest[::2], rest[1::2], strict=True)}
     elif key == ".location":
         _read_location(fn, rest)
     else:

@@ -337,6 +337,7 @@ class Func:
         "beside_async_copies",
         "block_warps",
         "blocks",
+        "callee_writes",
         "calls",
         "clobbers",
         "contract",
@@ -436,8 +437,10 @@ class Func:
         """With -g: virtual register -> PTX registers (name, type) whose value it holds."""
         self.assigned: dict[int, list[str]] = {}
         """With -g: PTX line -> PTX registers that it assigns."""
-        self.variables: dict[str, int] = {}
-        """With -g: PTX registers that hold variables of the program, by its debug sections, and the PTX line at which they end."""
+        self.callee_writes: dict[str, int] | None = {}
+        """With -g: compiled functions -> mask of the R registers that they write, themselves or in calls; None: a linker may replace any."""
+        self.variables: dict[str, list[int]] = {}
+        """With -g: PTX registers that hold variables of the program, by its debug sections, and the PTX lines at which they end."""
         self.locations: list[Location] = []
         """With -g, after allocation: the places of those values."""
         self.remarks: list[tuple[int, int]] = []

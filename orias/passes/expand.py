@@ -58,12 +58,13 @@ def expand_wide(fn: Func) -> None:
 def _added_products(fn: Func) -> dict[int, tuple[Inst, Opnd]]:
     """By sum (uid): a product of the same block that nothing else reads, and the other addend, which the wide multiplication takes.
 
-    Not where the function has the wide product of the low words already, for their upper half: that serves for both.
+    Not where the function has the wide product of the low words already, for their upper half: that serves for both; and not with -g,
+    where a debugger may ask for the product.
     """
     made: dict[int, tuple[Inst, Block]] = {}
     for block in fn.blocks:
         for inst in block.insts:
-            if inst.op is _PRODUCT and inst.guard == PT:
+            if inst.op is _PRODUCT and inst.guard == PT and not fn.names.get(vreg(inst.dst[0])):
                 made[vreg(inst.dst[0])] = inst, block
     out: dict[int, tuple[Inst, Opnd]] = {}
     if not made:

@@ -181,18 +181,15 @@ def _items(state: State) -> list[int | tuple[str, int]]:
             return items
 
 
-def variable_registers(module: Module) -> dict[str, dict[str, int]]:
-    """For each function the registers that the debug sections name, those of the program's variables, with the line at which they end.
+def variable_registers(module: Module) -> dict[str, dict[str, list[int]]]:
+    """For each function the registers that the debug sections name, those of the program's variables, with the lines at which they end.
 
-    A place is ``DW_OP_regx`` with the characters of the name as a number.  It belongs to the function of the code label before it, and
-    in ``.debug_loc`` holds up to that label, the second of a pair.  Those without a range, which ``.debug_info`` alone names, have
-    the negative of the function's last line.  Bytes that only look like a place may give a register too many.
+    A place is ``DW_OP_regx`` with the characters of the name as a number.  It belongs to the function of the code label before it and
+    holds up to that label: in ``.debug_loc`` the second of the range, in ``.debug_info`` the end of the block that declares the
+    variable.  Bytes that only look like a place may give a register too many.
     """
     owner = {label.name: (f.name, label.line) for f in module.functions for label in f.labels}
-    ends = {
-        f.name: max([s.line for s in f.body or [] if not isinstance(s, Loc)], default=0) + 1 for f in module.functions
-    }
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, list[int]]] = {}
     for section in module.sections:
         data = bytearray()
         function, end = "", 0
@@ -203,12 +200,12 @@ def variable_registers(module: Module) -> dict[str, dict[str, int]]:
             if function:
                 there = found.setdefault(function, {})
                 for name in _registers(data):
-                    known = there.get(name, 0)
-                    there[name] = end if known <= 0 else max(known, end)
+                    ends = there.setdefault(name, [])
+                    if end not in ends:
+                        ends.append(end)
             data.clear()
             if value[0] in owner:
-                function, line = owner[value[0]]
-                end = line if section.name == ".debug_loc" else -ends[function]
+                function, end = owner[value[0]]
     return found
 
 

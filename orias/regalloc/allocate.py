@@ -5,8 +5,6 @@ The costs of a slot are register masks, one per kind: occupied (hard), misaligne
 classes choose first; classes of equal width choose in order of their first point.
 """
 
-from bisect import bisect_left, bisect_right
-from itertools import accumulate
 from typing import Final, final
 
 from orias.isa.op import F_PSEUDO
@@ -16,6 +14,7 @@ from orias.ori.ir import CallInfo, Func
 from orias.regalloc.banks import Banks
 from orias.regalloc.coalesce import Classes, Cls, Seg
 from orias.regalloc.files import FILES, kept, usable
+from orias.regalloc.kept_ranges import KeptRanges, Span
 from orias.regalloc.limits import missing_registers
 from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import Ranges
@@ -41,11 +40,15 @@ _ANY: Final = (1 << _BITS) - 1
 class Assignment:
     """Result of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
 
-    __slots__ = ("comforts", "failed", "highest", "used")
+    __slots__ = ("comforts", "failed", "highest", "lost", "shown", "used")
 
     def __init__(self) -> None:
         self.comforts: Comforts | None = None
         """What the first order of the R registers prefers."""
+        self.shown: dict[int, KeptRanges] = {}
+        """With -g: where the classes of each file hold variables."""
+        self.lost: int = 0
+        """With -g: how many registers in the last attempt a variable or another value has though a variable lies there."""
         self.failed: list[Cls] = []
         self.highest: dict[int, int] = dict.fromkeys(FILES, -1)
         self.used: dict[int, int] = dict.fromkeys(FILES, 0)
@@ -60,8 +63,12 @@ _IN_VAIN: Final = 3
 """The same: tries without progress."""
 _THREADS_FIT: Final = 64
 """Registers with which blocks of 1,024 threads still fit."""
-_ROOMY: Final = (61, 56)
-"""With -g: how many registers are used before any other; fewer in a second try, if values that fit in none of them took too many."""
+_ROOMY: Final = 61
+"""With -g: how many registers are used before any other."""
+_FEWER: Final = 56
+"""The same in a second try, if values that fit in none of them took too many."""
+_GROWTH: Final = 4
+"""The same grows by this part of itself where variables lack registers."""
 _CALLED: Final = 24
 """The same in functions that need no more, so that callers keep values in the others."""
 _TEMPORARY: Final = 16
@@ -112,13 +119,28 @@ def allocate(classes: Classes, file: int, result: Assignment) -> bool:
     if not todo:
         return True
     todo.sort(key=usual_order)
-    failed: list[Cls] = []
-    for roomy in _ROOMY if classes.rg.fn.names else _ROOMY[:1]:
-        failed = attempt(classes, file, todo, result, True, roomy=roomy)
-        if result.highest[file] < _THREADS_FIT - 1:
-            break
+    if not classes.rg.fn.names:
+        failed = attempt(classes, file, todo, result, True)
+    else:
+        failed = _attempt_shown(classes, file, todo, result)
     result.failed.extend(failed)
     return not failed
+
+
+def _attempt_shown(classes: Classes, file: int, todo: list[Cls], result: Assignment) -> list[Cls]:
+    """With -g: attempts with more and more registers, as long as variables lack some; returns as :func:`attempt`."""
+    shown = result.shown[file] = KeptRanges(classes, todo)
+    least = shown.peak + _TEMPORARY
+    few = classes.rg.fn.kind != "entry"
+    room = max(least, min(_ROOMY, max(shown.lasting_words + _TEMPORARY, _CALLED)) if few else _ROOMY)
+    failed = attempt(classes, file, todo, result, True, roomy=room)
+    if least <= _FEWER and not result.lost and result.highest[file] >= _THREADS_FIT - 1:
+        failed = attempt(classes, file, todo, result, True, roomy=_FEWER)
+    most = usable(classes.rg.fn, file).bit_length()
+    while result.lost and room < most:
+        room += room // _GROWTH
+        failed = attempt(classes, file, todo, result, True, roomy=room)
+    return failed
 
 
 def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
@@ -167,7 +189,7 @@ def attempt(
     cap: int = _BITS,
     known: dict[Cls, int] | None = None,
     once: bool = False,
-    roomy: int = _ROOMY[0],
+    roomy: int = _ROOMY,
 ) -> list[Cls]:
     """Assign registers up to number `cap` to the classes in the order of `todo`; returns the classes without a register.
 
@@ -189,9 +211,11 @@ def attempt(
             comforts = result.comforts = Comforts(classes)
         banks, late = comforts.banks, comforts.late
         late.start()
-    shown = Shown(rg, file, occ, roomy) if fn.names else None
-    if shown is not None:
-        shown.share(todo)
+    shown: Shown | None = None
+    if fn.names:
+        if file not in result.shown:
+            result.shown[file] = KeptRanges(classes, todo)
+        shown = Shown(rg, file, occ, roomy, result.shown[file])
     if shown is not None and comfort:
         todo = sorted(todo, key=shown.order)
     for c in todo:
@@ -240,6 +264,7 @@ def attempt(
                 late.add(segs, bit)
         if shown is not None:
             shown.add(c)
+    result.lost = 0 if shown is None else shown.lost
     result.used[file] = used
     result.highest[file] = used.bit_length() - 1
     return failed
@@ -250,123 +275,92 @@ class Shown:
     """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
 
     __slots__ = (
-        "around",
         "calls",
         "clobbered",
-        "ends",
         "fn",
-        "heads",
-        "lines",
-        "loops",
+        "held",
+        "kept",
+        "lasting",
+        "lost",
         "occ",
         "roomy",
         "temporary",
         "tight",
         "variables",
         "wanted",
-        "weak",
     )
 
-    def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int) -> None:
+    def __init__(self, rg: Ranges, file: int, occ: Occupancy, roomy: int, shown: KeptRanges) -> None:
         self.fn: Final[Func] = rg.fn
-        self.roomy: int = (1 << roomy) - 1
+        self.lasting: Final[set[Cls]] = shown.lasting
+        self.kept: Final[dict[Cls, list[Span]]] = shown.spans
+        """For each class that holds a variable the points at which a debugger shows it."""
+        self.roomy: Final[int] = (1 << roomy) - 1
         """The registers that it chooses from."""
-        self.temporary: int = 0
+        self.lost: int = 0
+        """How many classes have registers in which variables lie, or others lie where they are variables."""
+        self.temporary: Final[int] = (1 << max(roomy - shown.lasting_words, _TEMPORARY)) - 1
         """Registers that values used in one block take before others: those that the other values leave, if each has its own."""
-        self.ends: dict[Cls, int] = {}
-        """For each class the PTX line up to which a debugger shows it as a variable; 0: it is none."""
-        self.weak: set[Cls] = set()
-        """The classes of variables without a range, which come after those that have one."""
-        self.tight: bool = False
+        self.tight: Final[bool] = shown.lasting_words >= roomy
         """Not every value that lasts can have a register of its own: each variable has one just where a debugger shows it."""
         self.calls: Final[bool] = bool(rg.clobbers)
+        self.held: Final[Occupancy] = Occupancy(rg.points)
+        """Where registers have any value, or calls change them."""
+        for reg, flat in rg.phys.items():
+            for start, end in zip(flat[::2], flat[1::2], strict=True) if in_file(reg, file) else ():
+                self.held.add(start, end, 1 << reg_id(reg))
         clobbered = 0
-        for _, inst in rg.clobbers:
-            clobbered |= clobber_mask(rg.fn.calls[inst.uid], file)
-        self.clobbered: Final[int] = clobbered & (1 << _CALLED) - 1
-        """Registers that some call changes, as far as most functions use them."""
+        for point, inst in rg.clobbers:
+            mask = self._lost(rg.fn.calls[inst.uid], file)
+            self.held.add(point, point + 1, mask)
+            clobbered |= mask
+        self.clobbered: Final[int] = clobbered
+        """Registers that some call changes."""
         self.occ: Final[Occupancy] = occ
         self.wanted: Final[Occupancy] = Occupancy(rg.points)
         """Where a register has, or had before, a variable or a value that is used in several blocks."""
         self.variables: Final[Occupancy] = Occupancy(rg.points)
         """Where a debugger shows a register as a variable."""
-        self.around: Final[Occupancy] = Occupancy(rg.points)
-        """The loops in which a register holds a variable."""
-        self.heads: Final[list[int]] = [rg.block_start[b.id] for b in rg.order]
-        """The first point of each block, in ascending order."""
-        self.lines: Final[list[list[int]]] = [list(accumulate((i.loc for i in b.insts), max)) or [0] for b in rg.order]
-        """For each block the PTX lines of its instructions, in ascending order."""
-        place = {b.id: k for k, b in enumerate(rg.order)}
-        self.loops: Final[list[tuple[int, int]]] = sorted(
-            (self.heads[place[s.id]], self.heads[k] + len(b.insts) + 1)
-            for k, b in enumerate(rg.order)
-            for s in b.succs
-            if s.id in place and place[s.id] <= k
-        )
-        """The points from the target of each branch backwards to its end, in ascending order."""
 
-    def share(self, todo: list[Cls]) -> None:
-        """Shares the registers out among the classes that will come."""
-        self.ends = {c: self._end(c) for c in todo}
-        lasting = sum(len(c.words) for c in todo if self._lasts(c))
-        if self.fn.kind != "entry":
-            self.roomy &= (1 << max(lasting + _TEMPORARY, _CALLED)) - 1
-        self.tight = lasting >= self.roomy.bit_length()
-        self.weak = {c for c, line in self.ends.items() if line < 0}
-        for c in self.weak:
-            self.ends[c] = 0 if self.tight else -self.ends[c]
-        self.temporary = (1 << max(self.roomy.bit_length() - lasting, _TEMPORARY)) - 1
+    def _lost(self, info: CallInfo, file: int) -> int:
+        """The registers that a call changes, of those that the convention lets it change."""
+        mask = clobber_mask(info, file)
+        if info.exact or file != K_R or info.target is None:
+            return mask
+        return mask & (self.fn.callee_writes or {}).get(info.target, mask)
 
     def add(self, c: Cls) -> None:
         """A class has its registers."""
-        line = self.ends[c]
+        kept = self.kept.get(c, [])
+        self.lost += not self._is_free(c, c.slot)
         for place, segs in c.words.items():
             bit = 1 << (c.slot + place) if segs else 0
-            if bit and line:
-                for start, end in self._shown(segs, line):
-                    self.variables.add(start, end, bit)
-                for start, end in self._loop(segs):
-                    self.around.add(start, end, bit)
-            if bit and (not self.tight if line else self._spans(segs)):
+            for start, end, _ in segs:
+                self.held.add(start, end, bit)
+            for start, end in kept if bit else []:
+                self.variables.add(start, end, bit)
+            if bit and (not self.tight if kept else c in self.lasting):
                 self.wanted.add(segs[0][0], self.wanted.size, bit)
 
-    def order(self, c: Cls) -> tuple[int, bool, bool, bool]:
+    def order(self, c: Cls) -> tuple[int, bool, bool]:
         """Sort key: the program's variables come first, then values that are used in several blocks."""
-        return _rank(c), c in self.weak or not self.ends[c], c not in self.weak, not self._lasts(c)
-
-    def _lasts(self, c: Cls) -> bool:
-        return self.ends[c] != 0 or any(segs and self._spans(segs) for segs in c.words.values())
+        return _rank(c), c not in self.kept, c not in self.lasting
 
     def keeps(self, c: Cls, slot: int) -> bool:
-        """Whether calls leave a class where it is, if it is a variable."""
-        return not self.ends[c] or not any(self.clobbered >> (slot + place) & 1 for place in c.words)
+        """Whether a class may have a register without harm to variables: to others, and to itself if it is one."""
+        if c in self.kept and any(self.clobbered >> (slot + place) & 1 for place in c.words):
+            return False
+        return self._is_free(c, slot)
 
-    def _end(self, c: Cls) -> int:
-        """The PTX line up to which a debugger shows a variable that a class holds; negative without a range; 0: it holds none.
-
-        ptxas too keeps these values up to there, read or not, those with ranges before the others.
-        """
-        names, variables = self.fn.names, self.fn.variables
-        ends = [variables.get(name, 0) for v, _ in c.members for name, _ in names.get(v, ())]
-        return max(ends, default=0) or min(ends, default=0)
-
-    def _shown(self, segs: list[Seg], end: int) -> list[tuple[int, int]]:
-        """The points of the PTX lines from a value's first one up to line `end`."""
-        at = bisect_right(self.heads, segs[0][0]) - 1
-        begin = self.lines[at][min(max(segs[0][0] - self.heads[at] - 1, 0), len(self.lines[at]) - 1)]
-        found = [(s, e) for s, e, _ in segs]
-        for head, lines in zip(self.heads, self.lines, strict=True):
-            if lines[-1] >= begin and lines[0] < end:
-                found.append((head + 1 + bisect_left(lines, begin), head + 1 + bisect_left(lines, end)))
-        return found
-
-    def _loop(self, segs: list[Seg]) -> list[tuple[int, int]]:
-        """The points of the outermost loop that a value begins in: what takes its register there takes it in the next iteration."""
-        return [loop for loop in self.loops if loop[0] <= segs[0][0] < loop[1]][:1]
-
-    def _spans(self, segs: list[Seg]) -> bool:
-        """Whether a value is used in several blocks."""
-        return bisect_right(self.heads, segs[0][0]) != bisect_left(self.heads, segs[-1][1])
+    def _is_free(self, c: Cls, slot: int) -> bool:
+        kept = self.kept.get(c, [])
+        for place, segs in c.words.items():
+            bit = 1 << (slot + place)
+            if any(self.held.taken(start, end) & bit for start, end in kept):
+                return False
+            if any(self.variables.taken(start, end) & bit for start, end in kept or [(s, e) for s, e, _ in segs]):
+                return False
+        return True
 
     def choose(self, c: Cls, ok: int, cost: int) -> int:
         """The register of `ok` for a class: if possible one without such a value, then that which is free for the longest time.
@@ -374,18 +368,17 @@ class Shown:
         Registers of `cost` are for values that are used in several blocks; without calls they are the last of those without such
         a value.  With calls, registers that no call changes come first for them.
         """
-        lasts = self._lasts(c)
-        line = self.ends[c]
-        lasting = variable = around = 0
+        lasts = c in self.lasting
+        kept = self.kept.get(c, [])
+        lasting = variable = held = 0
         for place, segs in c.words.items():
-            for start, end in self._loop(segs) if line and segs else []:
-                around |= _moved(self.variables.taken(start, end), place)
-            for start, end in self._shown(segs, line) if line and segs else [(s, e) for s, e, _ in segs]:
+            for start, end in kept:
+                held |= _moved(self.held.taken(start, end), place)
+            for start, end in kept or [(s, e) for s, e, _ in segs]:
                 lasting |= _moved(self.wanted.taken(start, end), place)
                 variable |= _moved(self.variables.taken(start, end), place)
-                around |= _moved(self.around.taken(start, end), place)
-        free = ok & ~lasting & ~variable & ~around
-        rest = ok & ~variable & ~around or ok & ~variable or ok
+        rest = ok & ~variable & ~held or ok & ~variable or ok
+        free = ok & ~lasting & ~variable & ~held
         if not lasts:
             ok = free & ~cost & self.temporary or free & ~cost
             ok = ok or rest & ~cost & self.temporary or rest & ~cost or rest
@@ -393,6 +386,16 @@ class Shown:
             ok = free & ~self.clobbered or free & ~self.temporary or free or rest & ~self.clobbered or rest
         else:
             ok = free & ~cost & ~self.temporary or free & ~cost or free or rest
+        if kept and self.calls:
+            # Values that are read after a call need the registers that it may not change.
+            called = 0
+            for place in c.words:
+                for start, end in kept:
+                    called |= _moved(self.occ.taken(start, end), place)
+            ok = ok & called or ok
+        if self.tight and kept:
+            # The next variables find long gaps in the other registers.
+            return (ok & -ok).bit_length() - 1
         reach = 2
         while reach < 2 * self.occ.size:
             beside = 0

@@ -194,9 +194,9 @@ VARIABLES = (
 def test_registers_of_variables_and_their_ends() -> None:
     module = parse(VARIABLES, "k.ptx")
     lines = {label.name: label.line for label in module.functions[0].labels}
-    assert variable_registers(module) == {"k": {"%a": lines["N"], "%r4": lines["M"]}}
+    assert variable_registers(module) == {"k": {"%a": [lines["N"]], "%r4": [lines["M"]]}}
     module.sections[0].name = ".debug_info"
-    assert variable_registers(module) == {"k": dict.fromkeys(("%a", "%r4"), -lines["N"] - 1)}
+    assert variable_registers(module) == {"k": {"%a": [lines["N"]], "%r4": [lines["M"]]}}
 
 
 def test_a_variable_stays_to_the_end_of_its_range() -> None:
@@ -207,15 +207,56 @@ def test_a_variable_stays_to_the_end_of_its_range() -> None:
         assert bool(located(tables(cubin)["k"], "%a", max(r.offset for r in rows))) == there
 
 
-def test_variables_with_a_range_come_before_those_without() -> None:
-    """As with ptxas: those that `.debug_info` alone names need not keep their values, where registers are few."""
+def test_variables_that_need_more_registers_get_them() -> None:
+    """More than other values may use; those that `.debug_info` alone names stay to the end of the block that declares them."""
     text, _, sections = VARIABLES.partition(".section")
-    more = "".join(f"mul.lo.u32 %i{k}, %b, {k + 9};\nst.global.u32 [%d], %i{k};\n" for k in range(90))
+    more = "".join(f"mul.lo.u32 %i{k}, %b, {k + 9};\n" for k in range(90))
     text = text.replace("L:\n", f".reg .b32 %i<90>;\n{more}L:\n")
-    info = ".section .debug_info { .b64 L\n" + "\n".join(regx(f"%i{k}") for k in range(90)) + "\n}\n"
-    cubin = orias.compile(f"{text}{info}.section{sections}", arch="sm_80", debug=True).data
+    info = ".section .debug_info { .b64 L\n.b64 M\n" + "\n".join(regx(f"%i{k}") for k in range(90)) + "\n}\n"
+    text = f"{text}{info}.section{sections}"
+    cubin = orias.compile(text, arch="sm_80", debug=True, self_check=True).data
     rows = next(iter(line_tables(ElfFile(cubin), PTX_LINE).values()))
-    assert located(tables(cubin)["k"], "%a", max(r.offset for r in rows))
+    found = tables(cubin)["k"]
+    end = next(label.line for label in parse(text, "k.ptx").functions[0].labels if label.name == "M")
+    last = max(r.offset for r in rows if r.line < end)
+    assert located(found, "%a", max(r.offset for r in rows))
+    assert all(located(found, f"%i{k}", last) for k in range(90))
+
+
+ROUND = (
+    KERNEL.format(
+        "ld.param.u64 %d, [p];\nmov.u32 %b, %tid.x;\nmov.u32 %c, 0;\n.reg .b32 %r<30>, %s<150>, %v;\n"
+        + "L:\nsetp.ne.u32 %q, %c, %b;\n@%q bra M;\nadd.u32 %v, %c, 7;\nst.global.u32 [%d+4], %v;\nM:\n"
+        + "".join(f"mul.lo.u32 %s{k}, %c, {k + 3};\n" for k in range(150))
+        + "st.global.u32 [%d], %s149;\nadd.u32 %c, %c, 1;\nsetp.lt.u32 %q, %c, 5;\n@%q bra L;\nmov.u32 %a, %c;\nret;\nN:\n",
+    )
+    + ".section .debug_loc { .b64 L\n.b64 N\n.b8 6\n.b8 0\n"
+    + regx("%v")
+    + "\n}\n"
+)
+
+
+def test_a_variable_stays_around_a_loop() -> None:
+    """It is assigned in one iteration alone, and nothing reads it in the next."""
+    cubin = orias.compile(ROUND, arch="sm_80", debug=True, self_check=True).data
+    rows = next(iter(line_tables(ElfFile(cubin), PTX_LINE).values()))
+    assert located(tables(cubin)["k"], "%v", max(r.offset for r in rows))
+    checked, wrong = wrong_places(cubin, ROUND, "sm_80", ("k", 1, 32, [np.arange(99, dtype=np.int32)]), [0, 3])
+    assert wrong == [] and checked > 2000
+
+
+def test_a_product_that_a_sum_reads_has_a_place() -> None:
+    """The operation that multiplies and adds at once would leave its line without code."""
+    text = KERNEL.format(
+        ".reg .b64 %e, %f, %g;\nld.param.u64 %d, [p];\ncvt.u64.u32 %e, %a;\nmul.lo.s64 %f, %e, 36;\nadd.s64 %g, %d, %f;\n"
+        "st.global.u32 [%g], %a;\nret;"
+    )
+    cubin = orias.compile(text, arch="sm_80", debug=True).data
+    product = next(
+        s for s in parse(text, "k.ptx").functions[0].body or [] if isinstance(s, Instr) and s.sig.name == "mul"
+    )
+    assert product.line in {r.line for r in next(iter(line_tables(ElfFile(cubin), PTX_LINE).values()))}
+    assert {word for name, word, *_ in tables(cubin)["k"] if name == "%f"} == {0, 1}
 
 
 CALLED = (
@@ -232,15 +273,19 @@ CALLED = (
 
 
 def test_values_stay_in_registers_that_a_known_function_leaves() -> None:
-    """Though the calling convention lets it change them; in objects the function may be another one."""
+    """Though the calling convention lets it change them; in objects, where it may be another one, in those that the convention keeps."""
+    head, _, rest = CALLED.partition(".func f")
+    callee, _, kernel = rest.partition(".visible")
+    kernel, _, section = kernel.partition(".section")
+    later = f"{head}.func f(.param .b64 a);\n.visible{kernel}.func f{callee}.section{section}"
     kept = []
-    for options in ({}, {"compile_only": True}):
-        cubin = orias.compile(CALLED, arch="sm_80", debug=True, self_check=True, **options).data  # type: ignore[arg-type]
+    for text, options in ((CALLED, {}), (later, {}), (CALLED, {"compile_only": True})):
+        cubin = orias.compile(text, arch="sm_80", debug=True, self_check=True, **options).data  # type: ignore[arg-type]
         file = ElfFile(cubin)
         lines = {file.sections[i].name: rows for i, rows in line_tables(file, PTX_LINE).items()}
         end = max(r.offset for r in lines[".text.k"])
         kept.append(sum(bool(located(tables(cubin)["k"], f"%r{k}", end)) for k in range(30)))
-    assert kept[0] == 30 > kept[1]
+    assert kept == [30, 30, 30]
 
 
 MANY = 30

@@ -44,7 +44,9 @@ class ModuleState:
         self.functions: Final[FunctionGraph] = FunctionGraph(module, variables, not options.own_sections)
         self.program.points_to_functions = self.functions.has_pointers
         self.data: Final[ModuleData] = ModuleData(module, variables, self.program, self.functions)
-        self._variable_registers: Final[dict[str, dict[str, int]]] = variable_registers(module) if options.debug else {}
+        self._variable_registers: Final[dict[str, dict[str, list[int]]]] = (
+            variable_registers(module) if options.debug else {}
+        )
         self.helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.accesses: int = 0
@@ -95,6 +97,6 @@ class ModuleState:
             self.kernel.externs.append(name)
         self.program.declare_extern(name, False)
 
-    def variable_registers(self, f: Function) -> dict[str, int]:
-        """With -g: the registers of a function that hold variables of the program, and the line at which they end."""
+    def variable_registers(self, f: Function) -> dict[str, list[int]]:
+        """With -g: the registers of a function that hold variables of the program, and the lines at which they end."""
         return self._variable_registers.get(f.name, {})
