@@ -50,6 +50,11 @@ TENSOR_RECORD: Final[dict[str, tuple[int, int, int]]] = {
 parity with which pairs of blocks wait for it, -1 if it is not in this part."""
 
 
+def known_registers(name: str) -> bool:
+    """Whether prototypes say which registers a function uses."""
+    return name in KNOWN_REGISTERS or name.startswith((COPIES, GRADIENTS))
+
+
 def is_callable(name: str) -> bool:
     """Whether a module may declare and call a function of this name without a definition."""
     return name in CALLABLE or name.startswith(PREFIX)
