@@ -227,6 +227,7 @@ def _fits_tools(s: Settings, sources: list[tuple[str, str | bytes]], out: Messag
         if refused:
             out.say("fatal", refused)
             return False
+        _say_ignored(s, sources, out)
     if out.errors:
         out.aborted()
     return not out.errors
@@ -300,6 +301,11 @@ def _say_no_debug_info(s: Settings, sources: list[tuple[str, str | bytes]], out:
 def _say_between(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> None:
     """Say what ptxas says when the front end has read all inputs."""
     _say_no_debug_info(s, sources, out)
+    _say_ignored(s, sources, out)
+
+
+def _say_ignored(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> None:
+    """Say which options on barriers and tensor accesses the inputs' targets do not have."""
     for text in s.late:
         out.say("warning", text)
     if s.legacy_barriers:
@@ -333,6 +339,8 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         from orias.cli.parse_only import parse_only
 
         _say_all(parse_only(sources, s.parse_only, s.options.release, s.options.raw_textures), sources, out)
+        if not out.errors:
+            _say_between(s, sources, out)
         if out.errors:
             out.aborted()
             return FAILURE

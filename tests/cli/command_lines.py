@@ -358,6 +358,8 @@ k.ptx --sw4915215=true -arch sm_100a
 k.ptx --ptx-length=4294967295
 k.ptx -legacy-bar-warp-wide-behavior -arch sm_80
 k.ptx -nv-host k.ptx -ewp -Werror
+k.ptx -suppress-debug-info -arch=compute_80
+k.ptx -legacy-bar-warp-wide-behavior -gno-tmem-access-check -arch=lto_80
 k.ptx --nv-host nosuch -ewp --fast-compile
 k.ptx -cudasw32f3056bbb true -v
 large.ptx -reserve-null-pointer -arch=compute_90
