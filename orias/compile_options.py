@@ -22,6 +22,9 @@ class CompileOptions(TypedDict, total=False):
     extensible: bool
     force_rela: bool
     raw_textures: bool
+    reserve_null: bool
+    name_syscall: bool
+    host_data: bytes
     blocks_are_clusters: bool
     entries: list[str]
     fmad: bool

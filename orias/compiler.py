@@ -110,7 +110,7 @@ class Compiler:
         drops = not (o.compile_only or o.debug or o.tools_patch or o.cloning)
         shape = (o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible, o.preserve_relocs)
         checks = o.access_checks and checks_accesses(self.target)
-        program = lower_module(module, self.target, LowerOptions(*shape, drops, o.stack_guard, checks))
+        program = lower_module(module, self.target, LowerOptions(*shape, drops, o.stack_guard, checks, o.first_address))
         self._clock("lower", start)
         return module, program, source[1]
 
@@ -219,8 +219,6 @@ class Compiler:
             self._report(check_debug(module))
         if self.options.debug or "debug" in module.target_options:
             self._debug_target()
-        if self.options.verbose and self.options.maxrregcount:
-            self.diagnostics.extend(limit_notes(module, self.options, self.target))
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))
         o = self.options
@@ -228,6 +226,8 @@ class Compiler:
         if not self.options.uniform_registers:
             found += uniform_needs(module)
         self._report(found)
+        if self.options.verbose and self.options.maxrregcount:
+            self.diagnostics.extend(limit_notes(module, self.options, self.target))
         if self.options.debug:
             from orias.output.debug_records import missing_sections
 

@@ -30,8 +30,8 @@ class Options:
 
     __slots__ = (
         "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
-        "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "access_checks", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "raw_textures", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stack_guard", "stop_after",
+        "force_store_cache", "host_data", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "name_syscall", "opt_level",
+        "annotate", "capsules", "access_checks", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "preserve_relocs", "raw_textures", "register_usage", "release", "remarks", "reserve_null", "self_check", "serial", "skip_phases", "stack_check", "stack_guard", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "tools_patch", "uniform_registers", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -52,8 +52,15 @@ class Options:
         self.extensible: bool = False
         """A whole program that a linker may extend; without effect with ``compile_only``."""
         self.force_rela: bool = False
-        self.raw_textures: bool = False
         """Relocation sections have addends on all targets."""
+        self.raw_textures: bool = False
+        """Textures, samplers and surfaces by name are errors, unless the module says ``texmode_independent``."""
+        self.reserve_null: bool = False
+        """No constant or shared variable is at address 0 of its space."""
+        self.name_syscall: bool = False
+        """Every function names one that only the driver defines (``--cuda32f3056bbb``)."""
+        self.host_data: bytes = b""
+        """What the section ``.nv.host`` of an executable holds; empty: no such section."""
         self.blocks_are_clusters: bool = False
         """All kernels are launched as with the directive ``.blocksareclusters``; from sm_90 on."""
         self.entries: list[str] = []
@@ -150,6 +157,11 @@ class Options:
     def own_sections(self) -> bool:
         """True if every function has a section of its own."""
         return self.compile_only or self.debug or self.tools_patch or not self.cloning
+
+    @property
+    def first_address(self) -> int:
+        """The lowest address that constant and shared variables get: 1 if 0 is reserved, which alignment makes more."""
+        return 1 if self.reserve_null else 0
 
     @property
     def verifies(self) -> bool:

@@ -35,7 +35,7 @@ REASONS: Final = (
     Reason("Addresses in operands", "shared_.*|shinf2|atom_shared.*|two_kernels|ldmatrix|cpasync|mbarrier80|const.*", "sm_80 -c",
            r"reloc \.rela?\.text\.\w+ type (55|59|64|74|100) |section \.rela?\.text"),
     Reason("Addresses in operands", "const.*", ".* -c", r"reloc \.rela\.text\.k type (59|66) "),
-    Reason("Addresses in operands", _TEXTURE, "sm_100a -c", r"reloc \.rela\.text\.k type (66|115) "),
+    Reason("Addresses in operands", _TEXTURE, r"sm_1\d\da -c", r"reloc \.rela\.text\.k type (66|115) "),
     Reason("YIELD that a linker clears", "mbarrier80", "sm_80 -c", r"type (68|69) |section \.rela\.text"),
     Reason("Calls of oneself", "recursive", ".* -[cg]", r"reloc \.rela?\.text\.f type (58|75) symbol f|section \.rel\.text\.f"),
     Reason("Branch tables", "brxf?", ".*", r"constant2|INDIRECT_BRANCH_TARGETS|\.rel\.text|const_opt"),

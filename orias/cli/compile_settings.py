@@ -15,7 +15,7 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "profile_option", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "statistics", "statistics_file", "tensor_access", "trace",
+        "host_file", "late", "legacy_barriers", "link_info", "messages", "options", "output", "parse_only", "profile_option", "refused", "remark_kinds", "say_no_capsules", "says_stacks", "show_phases", "statistics", "statistics_file", "tensor_access", "trace",
         "trace_after", "trace_pid",
     )  # fmt: skip
 
@@ -27,6 +27,8 @@ class Settings:
         self.late: list[str] = []
         self.refused: str = ""
         self.profile_option: str | None = None
+        self.host_file: str | None = None
+        """The file of --nv-host, whose bytes go into the cubin."""
         self.link_info: str = ""
         """The file of --link-info."""
         self.remark_kinds: list[str] = []

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 FAILURE = 255
 _OTHER_TARGET = ("SM version specified by .target", "PTX with .target", "Program with .target")
-_AFTER_FRONT_END = ("Unresolved extern function", "Unknown function", " .debug_", "Value of threads per SM")
+_AFTER_FRONT_END = (
+    "Unresolved extern function",
+    "Unknown function",
+    " .debug_",
+    "Value of threads per SM",
+    "Overriding ",
+)
 """Starts of messages on what is found after all inputs are read."""
 _STEPS = ("Program uses ",), _AFTER_FRONT_END, ("Pragma '",)
 """Starts of messages by the step in which ptxas gives them, after what it finds while it reads; an error ends a step."""
@@ -221,6 +227,7 @@ def _fits_tools(s: Settings, sources: list[tuple[str, str | bytes]], out: Messag
         if refused:
             out.say("fatal", refused)
             return False
+        _say_ignored(s, sources, out)
     if out.errors:
         out.aborted()
     return not out.errors
@@ -294,6 +301,11 @@ def _say_no_debug_info(s: Settings, sources: list[tuple[str, str | bytes]], out:
 def _say_between(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> None:
     """Say what ptxas says when the front end has read all inputs."""
     _say_no_debug_info(s, sources, out)
+    _say_ignored(s, sources, out)
+
+
+def _say_ignored(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> None:
+    """Say which options on barriers and tensor accesses the inputs' targets do not have."""
     for text in s.late:
         out.say("warning", text)
     if s.legacy_barriers:
@@ -327,6 +339,8 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         from orias.cli.parse_only import parse_only
 
         _say_all(parse_only(sources, s.parse_only, s.options.release, s.options.raw_textures), sources, out)
+        if not out.errors:
+            _say_between(s, sources, out)
         if out.errors:
             out.aborted()
             return FAILURE
@@ -334,6 +348,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     from orias.api import compile_sources
 
     collect_seldom()
+    unread = _read_host(s)
     start = time.perf_counter()
     bar = _bar(s, out)
     try:
@@ -369,12 +384,17 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if out.errors:
         out.aborted()
         return FAILURE
+    _usage_warnings(cubin, s, out)
+    if unread:
+        out.say("fatal", unread)
+        return FAILURE
+    for name in cubin.unknown_stacks if s.says_stacks else ():
+        out.say("warning", f"Stack size for entry function '{name}' cannot be statically determined")
+    if out.errors:
+        return FAILURE
     if not _can_be_written(s.output):
         out.say("fatal", f"Output file '{s.output}' could not be opened")
         return FAILURE
-    _usage_warnings(cubin, s, out)
-    for name in cubin.unknown_stacks if s.says_stacks else ():
-        out.say("warning", f"Stack size for entry function '{name}' cannot be statically determined")
     if s.options.verbose:
         report(cubin, s.options, out)
         if cubin.no_capsule and s.say_no_capsules:
@@ -392,6 +412,19 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if s.statistics and not _statistics(cubin, s, sources[0][0], out):
         return FAILURE
     return 0
+
+
+def _read_host(s: Settings) -> str:
+    """Read the file of --nv-host; the message if that cannot be, which ptxas gives when it writes the cubin."""
+    if s.host_file is None:
+        return ""
+    from orias.cli.hidden_files import read_host
+
+    try:
+        s.options.host_data = read_host(s.host_file)
+    except UsageError as e:
+        return str(e)
+    return ""
 
 
 def _step(d: "Diagnostic") -> int:

@@ -1,4 +1,4 @@
-"""The files of the hidden options ``--link-info``, ``--query-controls`` and ``--apply-controls``.
+"""The files of the hidden options ``--link-info``, ``--query-controls``, ``--apply-controls`` and ``--nv-host``.
 
 ptxas 13.0.88 has lost the names that ``--link-info`` is about: it prints ``(null)`` for each symbol that is imported (89 of its own
 first) and for each exported variable, and one unprintable byte for each exported function.  Its controls are in a format of NVIDIA's own;
@@ -36,6 +36,20 @@ def link_info(sources: list[tuple[str, str | bytes]], arch: str, release: str, s
     if sanitized and older_than(arch, 90):
         exports += [_NAMELESS] * _CHECK_EXPORTS
     return f" --import {','.join(imports)} --export {','.join(exports)}"
+
+
+def read_host(path: str) -> bytes:
+    """The bytes of the file of ``--nv-host``; raises UsageError with the message of ptxas."""
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except IsADirectoryError:
+        raise UsageError("Memory allocation failure") from None
+    except (OSError, ValueError):
+        raise UsageError(f"Could not open input file '{path}'") from None
+    if not data:
+        raise UsageError(f"Input file '{path}' could not be opened")
+    return data
 
 
 def write_controls(path: str) -> None:

@@ -15,7 +15,7 @@ def clones(c: Command) -> bool:
 
 
 def unmet(c: Command) -> list[str]:
-    """Warnings on options without the one that they belong to, which neither -w nor -Werror touch."""
+    """Warnings on options without the one that they belong to, or with one that makes them idle; neither -w nor -Werror touch these."""
     found = []
     for name, needs in (
         ("compiler-stats-file", "compiler-stats"),
@@ -25,6 +25,9 @@ def unmet(c: Command) -> list[str]:
         if c.has(name) and not c.has(needs):
             shown = "--use-trace-pid', '" if name == "use-trace-pid" else f"--{name}'"
             found.append(f"Option '{shown} requires option '--{needs}'; ignoring since latter is not specified")
+    if c.has("nv-host") and (c.flag("compile-only") or c.flag("extensible-whole-program")):
+        other = "--extensible-whole-program or --compile-only"
+        found.append(f"Command line option '--nv-host' not supported for '{other}', will be ignored")
     return found
 
 

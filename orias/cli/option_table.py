@@ -181,7 +181,7 @@ ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
 NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
 
 UNSUPPORTED: "Final[tuple[str, ...]]" = (
-    "okey", "nv-host", "reserve-null-pointer", "cuda32f3056bbb",
+    "okey",
 )  # fmt: skip
 """Options that change what ptxas writes and are not implemented: inputs are read and checked, then refused if it matters to them."""
 

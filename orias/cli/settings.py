@@ -41,7 +41,7 @@ def _registers(text: str, name: str, arch: str, s: Settings, patch: bool = False
         return 0
     if n < 0 or n > MOST_REGISTERS:
         s.warn(f"Too big maxrregcount value specified {n}, will be ignored")
-        return 0
+        return MOST_REGISTERS
     if n < FEWEST_REGISTERS:
         s.warn(f"For profile {arch} adjusting per thread register count of {n} to lower bound of {FEWEST_REGISTERS}")
         return FEWEST_REGISTERS
@@ -184,10 +184,12 @@ def _limits(c: Command, s: Settings) -> None:
             s.options.function_maxrregcount = _registers(c.values[name], name, arch, s)
         else:
             s.warn(f"Command line option '{name}' not supported for 'whole program compilation', will be ignored")
+    # Functions for tools have a register limit of their own.
+    limited = c.has("maxrregcount") or c.flag("compile-as-tools-patch")
     for name in ("minnctapersm", "maxntid"):
-        if (c.has("maxrregcount") or (name == "maxntid" and c.flag("compile-as-tools-patch"))) and c.has(name):
+        if limited and c.has(name) and (name == "maxntid" or c.number(name, 0) != 0):
             s.warn(f"Conflicting options -maxrregcount and -{name} specified, ignoring -{name} option")
-    sizes = c.lists.get("maxntid", [])
+    sizes = [] if limited else c.lists.get("maxntid", [])
     if len(sizes) > 3:
         s.warn("Too many values specified for option '-maxntid', option will be ignored")
     elif sizes:
@@ -197,9 +199,9 @@ def _limits(c: Command, s: Settings) -> None:
             threads *= n
         if -_NO_WARPS < threads < 0:
             raise UsageError(f"Invalid value '{','.join(sizes)}' for option '-maxntid'")
-        if threads and not c.has("maxrregcount"):
+        if threads:
             s.options.maxntid = [n if n > 0 else _TOO_MANY for n in numbers]
-    if not c.has("maxrregcount"):
+    if not limited:
         s.options.minnctapersm = max(0, c.number("minnctapersm", 0))
     s.options.override_directives = c.flag("override-directive-values")
 
@@ -301,6 +303,10 @@ def settings(c: Command) -> Settings:
     o.extensible = c.flag("extensible-whole-program") and not _fast(c)
     o.force_rela = c.flag("force-rela")
     o.raw_textures = c.flag("set-texmode-raw")
+    o.reserve_null = c.flag("reserve-null-pointer") and not c.flag("dont-reserve-null-pointer")
+    o.name_syscall = c.flag("cuda32f3056bbb")
+    if not (o.compile_only or c.flag("extensible-whole-program")):
+        s.host_file = c.values.get("nv-host")
     o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
     s.refused = _refused(c, s)
     # No keyword is known: ptxas 13.0.88 takes none of those tried for any target.

@@ -109,13 +109,17 @@ def _branches(k: KernelCode) -> list[Record]:
 
 def _launch(k: KernelCode) -> list[Record]:
     out: list[Record] = []
-    if k.crs_stack:
-        out.append(sval(nv.CRS_STACK_SIZE, [0]))
     if k.maxntid != NO_CTA:
         out.append(sval(nv.MAX_THREADS, list(k.maxntid)))
     if k.reqntid != NO_CTA:
         out.append(sval(nv.REQNTID, list(k.reqntid)))
+    if k.crs_stack:
+        out.append(sval(nv.CRS_STACK_SIZE, [0]))
     return out
+
+
+def _barriers(k: KernelCode) -> list[Record]:
+    return [bval(nv.NUM_BARRIERS, k.barriers)] if k.barriers else []
 
 
 def _externs(k: KernelCode, symbols: dict[str, int]) -> list[Record]:
@@ -147,8 +151,8 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(bval(nv.BINDLESS_TEXTURE_BANK, 0))
     if k.surface_named_again:
         out.append(bval(nv.BINDLESS_SURFACE_BANK, 0))
-    if k.barriers:
-        out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    if not k.barriers_of_callees:
+        out += _barriers(k)
     out += _externs(k, symbols)
     out += _inserted(k) + _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
@@ -164,7 +168,7 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += svals(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
     if k.ctaidz_used:
         out.append(nval(nv.CTAIDZ_USED))
-    return out + _branches(k) + _launch(k)
+    return out + _branches(k) + _launch(k) + (_barriers(k) if k.barriers_of_callees else [])
 
 
 def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, param_base: int) -> list[Record]:
@@ -200,8 +204,8 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(nval(nv.WMMA_USED))
     if k.is_entry:
         out.append(hval(nv.MAXREG_COUNT, k.maxreg))
-    if k.barriers:
-        out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    if not k.barriers_of_callees:
+        out += _barriers(k)
     out += _externs(k, symbols)
     out += _inserted(k) + _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
@@ -219,7 +223,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _mbarriers(k)
     out += svals(nv.SYSCALL_OFFSETS, k.syscall_offsets)
     out += svals(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
-    out += _branches(k) + _launch(k)
+    out += _branches(k) + _launch(k) + (_barriers(k) if k.barriers_of_callees else [])
     if k.params:
         out.append(hval(nv.CBANK_PARAM_SIZE, k.param_bytes))
         out.append(sval(nv.PARAM_CBANK, [bank0, param_base | k.param_bytes << 16]))

@@ -47,7 +47,7 @@ def prototype_text(name: str, result: str, params: list[str]) -> str:
     scratch registers as a mask.
     """
     text = "#" + (_letter(result) if result else "v") + "".join(_letter(p) for p in params)
-    if name in driver.KNOWN_REGISTERS:
+    if driver.known_registers(name):
         text += "|12p4r20sRx" + f"{0xFFF9:064x}"
     return text
 

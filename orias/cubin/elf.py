@@ -48,6 +48,7 @@ SHT_CUDA_SHARED_RESERVED: Final = 0x70000015
 SHT_CUDA_CONSTANT0: Final = 0x70000064
 """Constant bank 0 of a relocatable object; bank n is this + n."""
 SHT_CUDA_COMPAT: Final = 0x70000086
+SHT_CUDA_EMBEDDED_HOST: Final = 0x70000087
 
 NO_BYTES: Final = (SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_SHARED, SHT_CUDA_SHARED_RESERVED)
 """Section types without bytes in the file."""

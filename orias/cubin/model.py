@@ -204,7 +204,7 @@ class KernelCode:
     """One ``.text`` section: a kernel with the functions copied after it, or (relocatable modules) one function."""
 
     __slots__ = (
-        "abi_frame_unknown", "addresses", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
+        "abi_frame_unknown", "addresses", "annotation", "atom16_regs", "barriers", "barriers_of_callees", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "language", "lines",
@@ -230,6 +230,8 @@ class KernelCode:
         self.maxreg: int = 255
         """MAXREG_COUNT: the register limit from ``.maxnreg`` or ``-maxrregcount``, else 255."""
         self.barriers: int = 0
+        self.barriers_of_callees: bool = False
+        """Only functions in sections of their own use barriers, none of its own code: the record comes later."""
         """Highest named barrier used + 1; 16 if a barrier number is in a register."""
 
         self.frame_size: int = 0
@@ -439,7 +441,7 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "own_sections", "section_order", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "preserve_relocs", "extensible", "externs", "files", "force_rela",
+        "address_taken", "address_uses", "own_sections", "section_order", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "preserve_relocs", "extensible", "externs", "files", "first_constant", "force_rela", "host",
         "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_suffix", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
@@ -454,6 +456,10 @@ class CubinModule:
         """``-ewp``: code as in an executable module, data and undefined symbols as in a relocatable one."""
         self.force_rela: bool = False
         """``--force-rela``: relocation sections have addends, whatever the target."""
+        self.first_constant: int = 0
+        """The lowest address that the writer gives a constant variable."""
+        self.host: bytes = b""
+        """The bytes of ``.nv.host``, which the driver does not read; empty: no such section."""
         self.section_order: list[str] = []
         """Names of kernels and functions in the order of their code sections in a file that was read; empty: that of ptxas."""
         self.kernels: list[KernelCode] = []

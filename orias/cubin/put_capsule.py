@@ -16,6 +16,7 @@ from orias.cubin.debugframe import FrameWriter
 from orias.cubin.model import FrameInfo, FrameRow
 from orias.cubin.nvinfo import Record
 from orias.cubin.put_capsule_debug import M_32, M_64, M_CODE, M_FRAME_CODE, M_G64, twin
+from orias.cubin.put_data import shared_banks
 from orias.cubin.put_debug import frame_of
 from orias.cubin.relocs import (
     CALL_RELOCS,
@@ -182,7 +183,11 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
         if plain is not None:
             _rela(s, s.image[plain.name], f"{_MERC}.rela.{name}", _value_relocs(w, space))
     _rela(s, s.frame, f"{_MERC}.rela.debug_frame", _frames(w, s))
-    out = [*s.capsules, s.frame, *s.lines, s.info, *s.infos, *(r for r, _ in s.relocs), *copies, s.symtab]
+    host: list[OutSection] = []
+    if w.host is not None:
+        host.append(OutSection(f"{_MERC}{w.host.name}", w.host.type, _FLAG, w.host.align))
+        host[0].data = w.host.data
+    out = [*s.capsules, s.frame, *s.lines, s.info, *s.infos, *host, *(r for r, _ in s.relocs), *copies, s.symtab]
     for section in out:
         w.b.section_names.add(section.name)
     return s, out
@@ -285,9 +290,11 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
         if code.bank0_early and code.bank0 is not None:
             data = bytes(len(code.bank0.data) - _handles_at(code))
             out.append(_bank_copy(s, code, code.bank0, "entry_image_header_indices", _SHT_CONSTANT_IMAGES, data))
+    pic = ("nv.constant.pic", _SHT_CONSTANT_PIC)
+    user = ("nv.constant.user", _SHT_CONSTANT_USER)
+    kinds = [(bank, pic if bank is w.bank4 else user) for bank in shared_banks(w)]
     for plain, name, type_, flags in (
-        (w.bank4, "nv.constant.pic", _SHT_CONSTANT_PIC, elf.SHF_ALLOC),
-        (w.bank3, "nv.constant.user", _SHT_CONSTANT_USER, elf.SHF_ALLOC),
+        *((bank, name, type_, elf.SHF_ALLOC) for bank, (name, type_) in kinds),
         (w.global_init, "nv.global.init", elf.SHT_CUDA_GLOBAL_INIT, elf.SHF_ALLOC | elf.SHF_WRITE),
         (w.reserved, "nv.shared.reserved.0", elf.SHT_CUDA_SHARED_RESERVED, elf.SHF_ALLOC | elf.SHF_WRITE),
     ):

@@ -148,9 +148,9 @@ def _place(w: Work) -> None:
     place_by_alignment([v for v in plain if v.data is None])
     consts = [v for v in own if v.space == "const"]
     if w.m.relocatable:
-        place_by_alignment(consts)
+        place_by_alignment(consts, w.m.first_constant)
     else:
-        place_in_order(consts)
+        place_in_order(consts, w.m.first_constant)
 
 
 def _complete_bank4(w: Work) -> None:
@@ -175,6 +175,14 @@ def _shared_bank(w: Work, number: int, align: int) -> OutSection:
     section = w.constant_bank(number, name, align, False)
     w.renamed(section, f".nv.constant.{NAMES90[number]}" if w.facts.split_segments else name)
     return section
+
+
+def shared_banks(w: Work) -> list[OutSection]:
+    """Banks 3 and 4 in file order, that of what is first in them: functions that code calls, then variables."""
+    spaces = [v.space for v in creation_order(w.m.variables) if v.space in ("const", "global")]
+    calls = {e.name for e in w.m.externs} & {s.symbol for s in w.m.bank4}
+    banks = (w.bank3, w.bank4) if spaces[:1] == ["const"] and not calls else (w.bank4, w.bank3)
+    return [s for s in banks if s is not None]
 
 
 def overlay_size(variables: list[Variable]) -> int:

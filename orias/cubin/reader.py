@@ -133,6 +133,9 @@ class Reader:
             strings = tkinfo.data[48:]
             texts = [strings[at:].split(b"\0", 1)[0].decode("utf-8", "replace") for at in words[1:]]
             m.object_name, m.tool, m.tool_version, m.tool_build, m.options = texts
+        host = self.elf.section(".nv.host")
+        if host is not None:
+            m.host = host.data
         compat = self.elf.section(".nv.compat")
         if compat is not None:
             for r in nv.decode(compat.data, ".nv.compat"):
@@ -220,6 +223,9 @@ class Reader:
     def _kernel_info(self, k: KernelCode, records: list[Record]) -> None:
         for r in records:
             self._kernel_record(k, r)
+        codes = [r.code for r in records]
+        if nv.NUM_BARRIERS in codes and nv.MERCURY_ISA_VERSION in codes:
+            k.barriers_of_callees = codes.index(nv.NUM_BARRIERS) > codes.index(nv.MERCURY_ISA_VERSION)
         k.params.reverse()
 
     def _kernel_record(self, k: KernelCode, r: Record) -> None:

@@ -51,8 +51,7 @@ def by_size_backwards(sizes: list[int]) -> list[int]:
     return _merged(list(range(len(sizes))), [(0, size) for size in sizes])[::-1]
 
 
-def _place(variables: list[Variable]) -> int:
-    end = 0
+def _place(variables: list[Variable], end: int) -> int:
     for v in variables:
         if v.offset < 0:
             v.offset = align_up(end, v.align)
@@ -60,15 +59,15 @@ def _place(variables: list[Variable]) -> int:
     return end
 
 
-def place_in_order(variables: list[Variable]) -> int:
-    """Set the offsets that are still -1, in creation order; returns the size of the section."""
-    return _place(creation_order(variables))
+def place_in_order(variables: list[Variable], first: int = 0) -> int:
+    """Set the offsets that are still -1, in creation order from `first` on; returns the size of the section."""
+    return _place(creation_order(variables), first)
 
 
-def place_by_alignment(variables: list[Variable]) -> int:
-    """Set the offsets that are still -1, in the order of :func:`by_alignment`; returns the size of the section."""
+def place_by_alignment(variables: list[Variable], first: int = 0) -> int:
+    """Set the offsets that are still -1, in the order of :func:`by_alignment` from `first` on; returns the size of the section."""
     created = creation_order(variables)
-    return _place([created[n] for n in by_alignment([(v.align, v.size) for v in created])])
+    return _place([created[n] for n in by_alignment([(v.align, v.size) for v in created])], first)
 
 
 def global_bytes(variables: list[Variable]) -> int:

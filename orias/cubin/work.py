@@ -71,6 +71,7 @@ class Work:
         "facts",
         "global_",
         "global_init",
+        "host",
         "infos",
         "line_relocs",
         "line_sections",
@@ -111,6 +112,7 @@ class Work:
         self.line_sections: list[OutSection] = []
         self.pending: list[tuple[OutSection, list[OutReloc]]] = []
         self.global_: OutSection | None = None
+        self.host: OutSection | None = None
         self.global_init: OutSection | None = None
         self.bank3: OutSection | None = None
         self.bank4: OutSection | None = None

@@ -10,13 +10,12 @@ from orias.cubin import elf
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, CallEdge, CubinModule, KernelCode
 from orias.cubin.notes import compat, cuinfo, tkinfo
 from orias.cubin.put_code import add_code, add_pointed, add_reserved, bind_text_relocs
-from orias.cubin.put_data import add_variables, need_bank4
+from orias.cubin.put_data import add_variables, need_bank4, shared_banks
 from orias.cubin.put_debug import line_sections
 from orias.cubin.put_info import fill, module_records
 from orias.cubin.put_relocs import all_relocations, late_names, reloc_bytes
 from orias.cubin.quirks import REL_ACTION, bytes_after_section_names, clear_program_header_size
 from orias.cubin.section_builder import OutSection, OutSegment, OutSymbol
-from orias.cubin.variable_layout import creation_order
 from orias.cubin.work import INTERNAL, Work, slot_symbol
 
 if TYPE_CHECKING:
@@ -67,6 +66,9 @@ def write(module: CubinModule) -> bytes:
     for i, k in enumerate(codes):
         add_code(w, k, i == 0 and entries, not entries)
     bind_text_relocs(w)
+    if m.host:
+        w.host = w.named(".nv.host", elf.SHT_CUDA_EMBEDDED_HOST, 0, 8)
+        w.host.data = m.host
     frame = w.named(".debug_frame", elf.SHT_PROGBITS, 0, 1, symbol=bool(w.codes))
     debug = line_sections(w)
     for s in m.bank4:
@@ -218,12 +220,9 @@ def _is_compilers(name: str) -> bool:
 def _order(w: Work, head: list[OutSection], graph: list[OutSection]) -> list[OutSection]:
     """All sections in file order."""
     out = [OutSection("", elf.SHT_NULL, 0, 0), *head]
-    out += w.infos + graph + [p[0] for p in w.pending]
-    # Banks 3 and 4 are in the order of what is first in them: functions that code calls, then variables.
-    spaces = [v.space for v in creation_order(w.m.variables) if v.space in ("const", "global")]
-    calls = {e.name for e in w.m.externs} & {s.symbol for s in w.m.bank4}
-    banks = (w.bank3, w.bank4) if spaces[:1] == ["const"] and not calls else (w.bank4, w.bank3)
-    out += [s for s in banks if s is not None]
+    host = [w.host] if w.host is not None else []
+    out += w.infos + host + graph + [p[0] for p in w.pending]
+    out += shared_banks(w)
     out += [c.bank2 for c in w.codes if c.bank2 is not None]
     early = [c.bank0 for c in w.codes if c.bank0 is not None and (c.bank0_early or not w.facts.split_segments)]
     out += early

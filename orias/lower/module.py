@@ -56,6 +56,8 @@ def _list_prototypes(m: ModuleState) -> None:
             continue
         if f.name in used if f.body is None else f.linkage in ("visible", "weak"):
             program.prototypes.append((f.name, data_layout.prototype(f)))
+    listed = {name for name, _ in program.prototypes} | pointed
+    program.prototypes += [(name, text) for name, text in m.driver_prototypes.items() if name not in listed]
 
 
 def _lower_kernel(m: ModuleState, f: Function) -> Kernel:

@@ -1,6 +1,6 @@
 """Describes a compiled kernel for the cubin: registers, frames, relocations, offsets that the driver needs."""
 
-from typing import Final
+from typing import Final, final
 
 from orias.cubin import relocs
 from orias.cubin.model import NO_CTA, BranchTargets, KernelCode, Reloc, SubFunction
@@ -34,16 +34,30 @@ def relocation_type(kind: str, target: Target) -> int:
     return _RELOC_TYPES[kind]
 
 
-def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[Kernel]) -> KernelCode:
-    """The cubin's description of a compiled kernel.  `beside`: the kernels whose functions it may call, itself included."""
+@final
+class Reach:
+    """What a kernel may call: the functions, their sections, the most bytes of frames on a path, and whether all this is only a bound."""
+
+    __slots__ = ("functions", "owners", "stack", "unknown")
+
+    def __init__(self, functions: list[Func], owners: list[Kernel], stack: int, unknown: bool) -> None:
+        self.functions: list[Func] = functions
+        """Itself included."""
+        self.owners: list[Kernel] = owners
+        self.stack: int = stack
+        self.unknown: bool = unknown
+
+
+def kernel_code(kernel: Kernel, text: EmittedText, target: Target, reach: Reach) -> KernelCode:
+    """The cubin's description of a compiled kernel."""
     ptx = kernel.ptx
     funcs = kernel.all_functions()
     code = KernelCode(ptx.name, text.code, ptx.entry)
-    reached, code.min_stack_size, code.abi_frame_unknown = _calls(kernel, beside)
-    code.num_regs = kernel.entry.entry_regs or max(f.reg_count for f in reached)
+    code.min_stack_size, code.abi_frame_unknown = reach.stack, reach.unknown
+    code.num_regs = kernel.entry.entry_regs or max(f.reg_count for f in reach.functions)
     if "maxnreg" in ptx.directives:
         code.maxreg = allowed(ptx.directives["maxnreg"][0])
-    code.barriers = kernel.barriers
+    code.barriers = max(k.barriers for k in reach.owners)
     code.frame_size = stack_bytes(kernel.entry)
     code.calls_rel = bool(kernel.functions or kernel.helpers)
     code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
@@ -95,8 +109,8 @@ def _dimensions(d: tuple[int, ...] | None) -> tuple[int, int, int]:
     return d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1
 
 
-def _calls(kernel: Kernel, beside: list[Kernel]) -> tuple[list[Func], int, bool]:
-    """Functions that a kernel may reach, the largest sum of their frames on a path in bytes, and whether it is unknown."""
+def reach_of(kernel: Kernel, beside: list[Kernel]) -> Reach:
+    """What a compiled kernel may call.  `beside`: the kernels whose functions it may call, itself included."""
     known = {f.name: f for k in beside for f in k.all_functions()}
     owner = {f.name: k for k in beside for f in k.all_functions()}
     depth: dict[str, int] = {}
@@ -121,5 +135,6 @@ def _calls(kernel: Kernel, beside: list[Kernel]) -> tuple[list[Func], int, bool]
         path += [c for c in reversed(callees) if c not in on_path]
 
     total = depth[kernel.entry.name]
-    reached = known.keys() if unknown else depth.keys() | {f.name for f in kernel.all_functions()}
-    return [known[name] for name in reached], total, unknown
+    names = known.keys() if unknown else depth.keys() | {f.name for f in kernel.all_functions()}
+    owners = [k for k in beside if any(f.name in names for f in k.all_functions())]
+    return Reach([known[name] for name in known if name in names], owners, total, unknown)

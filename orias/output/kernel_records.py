@@ -11,7 +11,9 @@ from orias.isa.operand import imm_value, is_imm
 from orias.lower.frame.data_layout import function_unified_id
 from orias.lower.frame.program import Kernel
 from orias.options import Options
+from orias.ori.ir import Func
 from orias.output.barrier_records import describe_mbarriers
+from orias.output.kernel_code import Reach
 from orias.output.warp_records import describe_warp_operations
 from orias.ptx.ast import Function, Instr
 from orias.target import features
@@ -30,7 +32,7 @@ _MEMCHECK: Final = 1
 _RESERVED: Final = "reserved_smem_offset_"
 
 
-def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Options) -> None:
+def describe(code: KernelCode, kernel: Kernel, reach: Reach, module: CubinModule, options: Options) -> None:
     """Fill in the facts of a kernel and of the module."""
     d = kernel.ptx.directives
     code.binding = {"weak": WEAK, "": LOCAL}.get(kernel.ptx.linkage, GLOBAL)
@@ -43,7 +45,6 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     code.explicit_cluster = "explicitcluster" in d
     code.max_cluster_rank = d["maxclusterrank"][0] if "maxclusterrank" in d else 0
     code.blocks_are_clusters = "blocksareclusters" in d or options.blocks_are_clusters
-    named = clusters = 0
     for f in kernel.all_functions():
         for inst in f.insts():
             base = inst.op.base
@@ -55,16 +56,14 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                     module.tensor_map = max(module.tensor_map, 1)
                 if base == "USETMAXREG" and not module.relocatable:
                     code.reg_reconfig = True
-            elif base == "BAR":
-                named = max(named, imm_value(inst.src[0]) + 1 if is_imm(inst.src[0]) else _BARRIERS)
-            elif base in _CLUSTER_BARRIER:
-                clusters = 1
             elif inst.op.flags & F_MATRIX and "SP" in inst.op.mods:
                 code.sparse_mma_mask = 0x10
             if inst.op.flags & F_TENSOR:
                 code.init_count = _TENSOR_COUNT
     # Without optimisation ptxas counts what the text names.
-    code.barriers = max(code.barriers if options.opt_level == 0 else 0, named, clusters)
+    named = options.opt_level == 0
+    code.barriers = max(code.barriers if named else 0, _barriers(reach.functions))
+    code.barriers_of_callees = not (named and kernel.barriers) and not _barriers(kernel.all_functions())
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
     describe_warp_operations(code, kernel, sources)
@@ -88,6 +87,18 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     if kernel.entry.target.has(features.MERCURY_LAYOUT):
         code.reserved_begin = f"{_RESERVED}begin" in reserved
         code.reserved_cap = f"{_RESERVED}cap" in reserved
+
+
+def _barriers(functions: list[Func]) -> int:
+    """How many barriers a launch needs for these functions."""
+    count = 0
+    for f in functions:
+        for inst in f.insts():
+            if inst.op.base == "BAR":
+                count = max(count, imm_value(inst.src[0]) + 1 if is_imm(inst.src[0]) else _BARRIERS)
+            elif inst.op.base in _CLUSTER_BARRIER:
+                count = max(count, 1)
+    return count
 
 
 def _describe_tensor(code: KernelCode, s: Instr) -> None:

@@ -9,6 +9,7 @@ from orias.cubin.model import (
     CallEdge,
     CubinModule,
     DebugSection,
+    ExternFunction,
     KernelCode,
     SourceFile,
     SubFunction,
@@ -25,7 +26,7 @@ from orias.ori.decisions import annotation_lines
 from orias.output.advice import kernel_decisions
 from orias.output.emit import EmittedText
 from orias.output.function_addresses import place_functions
-from orias.output.kernel_code import kernel_code
+from orias.output.kernel_code import kernel_code, reach_of
 from orias.output.kernel_records import describe
 from orias.output.line_rows import line_rows, names_section
 from orias.output.result import CompileResult, KernelInfo, KernelPart
@@ -34,6 +35,7 @@ from orias.ptx.ast import Function, Instr, Loc, Module
 from orias.ptx.input_scopes import written
 from orias.regalloc.frame import stack_bytes
 from orias.target import features
+from orias.target.driver import NAMED_SYSCALL
 from orias.target.profile import Target
 from orias.version import VERSION
 
@@ -51,8 +53,11 @@ def kernel_part(
 ) -> KernelPart:
     """A compiled kernel, for the module `out`.  `beside`: the kernels whose functions it may call, itself included."""
     facts = CubinModule(target.name, options.compile_only)
-    code = kernel_code(kernel, text, target, beside)
-    describe(code, kernel, facts, options)
+    reach = reach_of(kernel, beside)
+    code = kernel_code(kernel, text, target, reach)
+    describe(code, kernel, reach, facts, options)
+    if options.name_syscall:
+        code.externs = [*code.externs, NAMED_SYSCALL]
     if out.relocatable and not code.is_entry:
         # nvlink fails on the symbol of a helper where it drops the function that the helper stands in.
         code.subs = [sub for sub in code.subs if not sub.helper]
@@ -190,6 +195,9 @@ def cubin_module(
     out.capsules = options.capsules != "forbid"
     out.extensible = options.extensible and not options.compile_only
     out.force_rela = options.force_rela
+    out.first_constant = options.first_address
+    if not (options.compile_only or options.extensible):
+        out.host = options.host_data
     out.opt_level = options.opt_level
     out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
     out.options = options.note_text()
@@ -208,6 +216,8 @@ def cubin_module(
         out.sampler_inits.append((name, packed_sampler(fields)))
     out.bank4 = program.bank4
     out.externs = program.externs
+    if options.name_syscall:
+        out.externs = [*program.externs, ExternFunction(NAMED_SYSCALL)]
     if out.relocatable:
         out.prototypes = program.prototypes
     # Executables name kernels only, whose code refers to descriptors.

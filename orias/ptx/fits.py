@@ -107,6 +107,14 @@ class Use:
         self.soft.append(f"Result register required for instruction '{self.name}'")
 
 
+VECTOR_SIZES: Final = (1, 2, 4, 8)
+
+
+def vector_size_errors(count: int, sizes: tuple[int, ...] = VECTOR_SIZES) -> list[str]:
+    """The message on a vector of so many elements, if vectors of this place never have as many."""
+    return [] if count in sizes else [f"Illegal vector size: {count}"]
+
+
 _VIDEO_COMPARISONS: Final = ("vset", "vset2", "vset4")
 """Their results and last sources are words that hold no pairs of halves."""
 
@@ -307,8 +315,7 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         return False
     if access:
         count = len(op.elems)
-        if count not in (1, 2, 4, 8):
-            use.note(f"Illegal vector size: {count}")
+        use.soft.extend(vector_size_errors(count))
         if count != 1:
             use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         elif use.name == "st.async" and "completion" not in use.sig.mods:
@@ -362,9 +369,11 @@ def _bf16_vector(op: Operand, type_: str, result: bool, use: Use) -> bool:
     types = register_types(op.elems)
     if not are_untyped(types) or any(TYPE_BITS[t] != TYPE_BITS[type_] for t in types):
         return False
-    if len(op.elems) not in (1, 2, 4):
-        use.note(f"Illegal vector size: {len(op.elems)}")
-    elif result and any(e.kind == O_IMM for e in op.elems):
+    wrong_size = vector_size_errors(len(op.elems), (1, 2, 4))
+    use.soft.extend(wrong_size)
+    if wrong_size:
+        return True
+    if result and any(e.kind == O_IMM for e in op.elems):
         use.needs_result()
     elif use.name in ("ex2", "tanh") and type_ == "bf16x2":
         one = len(op.elems) == 1
@@ -406,8 +415,7 @@ def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) ->
         use.wrong_size()
         return True
     if len(op.elems) != count:
-        if len(op.elems) not in (1, 2, 4, 8):
-            use.note(f"Illegal vector size: {len(op.elems)}")
+        use.soft.extend(vector_size_errors(len(op.elems)))
         use.wrong_size()
         return True
     untyped = are_untyped(register_types(op.elems))

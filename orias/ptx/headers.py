@@ -176,6 +176,8 @@ def _directive(state: State, function: Function) -> bool:
         lex.next()
         return True
     if word in _PLAIN:
+        if word == ".noreturn" and any(not name.startswith("attribute:") for name in function.directives):
+            state.syntax()  # it stands before the others
         if word[1:] in DIRECTIVES:
             state.gate(word[1:], line)
         lex.next()

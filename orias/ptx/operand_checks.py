@@ -26,7 +26,7 @@ from orias.ptx.ast import (
     Var,
 )  # fmt: skip
 from orias.ptx.computed_checks import value_errors
-from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits
+from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits, vector_size_errors
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
 from orias.ptx.operands import OF_SPECIAL, PART_OF_VARIABLE, SINK, is_address_type
@@ -132,7 +132,7 @@ def illegal_vector_sizes(name: str, ops: list[Operand]) -> list[str]:
         return []
     vectors = [v for op in ops for v in (op, *op.elems) if v.kind == O_VEC]
     longest = 8 if name.startswith(_EIGHT) else 4
-    return [f"Illegal vector size: {len(v.elems)}" for v in vectors if len(v.elems) not in (1, 2, 4, longest)]
+    return [text for v in vectors for text in vector_size_errors(len(v.elems), (1, 2, 4, longest))]
 
 
 def _matrix_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> list[str] | None:

@@ -327,8 +327,9 @@ def _special_named(state: State, name: str, line: int, depth: int) -> Operand:
     for message in state.special_gate(name):
         state.error(message, line)
     if comp and SPECIAL[name][1] == 1:
+        # What is left counts as a number, which fits everywhere but as a result.
         state.error(f"Unknown field '{word}'", lex.line)
-        comp = NO_PART
+        return integer_operand(0)
     if lex.kind == T_DOT and not comp:
         word = lex.text[1:]
         if _is_token(lex.text):

@@ -6,6 +6,7 @@ Facts: docs/facts/front-end.md (tensor memory).
 from typing import Final
 
 from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.fits import vector_size_errors
 
 _PER_ROW: Final[dict[str, int]] = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 """Registers of one thread for .x1, by shape."""
@@ -98,8 +99,7 @@ def product_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
             elems = op.elems
             if any(e.kind != O_IMM and _kind(e) != "w" for e in elems):
                 return mismatch
-            if len(elems) not in (1, 2, 4, 8):
-                errors.append(f"Illegal vector size: {len(elems)}")
+            errors.extend(vector_size_errors(len(elems)))
             if len(elems) != (8 if mods.get("cta_group") == "cta_group::2" else 4):
                 errors.append(f"Argument vector size mismatch for instruction '{name}'")
     if "ashift" in mods and kinds[1] != "a":

@@ -18,7 +18,7 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )
-from orias.ptx.fits import INDIRECT, Use, are_untyped, register_fits, register_types, scalar_fits
+from orias.ptx.fits import INDIRECT, Use, are_untyped, register_fits, register_types, scalar_fits, vector_size_errors
 from orias.ptx.form_table import Slot
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
@@ -27,7 +27,6 @@ _FORCED: Final = "force_unnormalized_coords"
 _SAMPLER_QUERIES: Final = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", _FORCED)
 _FLOATS: Final = ("b32", "u32", "s32", "f32")
 _INTEGERS: Final = ("f16x2", "b32", "u32", "s32")
-_SIZES: Final = (1, 2, 4, 8)
 _ANY_WORD: Final = ("f16x2", "b32", "u32", "s32", "f32")
 _PLACES: Final = ("b32", "u32", "s32")
 _TYPES: Final[dict[str, tuple[str, ...]]] = {
@@ -218,8 +217,7 @@ def _vector_size(op: Operand, count: int, use: Use) -> None:
         if size == 1:
             use.note("Result vector expected")
     if size != count:
-        if size not in _SIZES:
-            use.note(f"Illegal vector size: {size}")
+        use.soft.extend(vector_size_errors(size))
         use.note(f"Argument vector size mismatch for instruction '{use.name}'")
 
 
@@ -326,8 +324,7 @@ def _check_gradients(ops: list[Operand], use: Use) -> None:
         if op.kind != O_VEC and size == 1:
             use.note(f"Vector expected for argument {place}")
             continue
-        if size not in _SIZES:
-            use.note(f"Illegal vector size: {size}")
+        use.soft.extend(vector_size_errors(size))
         if expected and size != expected:
             use.note(f"Operand vector size doesn't match geometry for instruction '{use.name}'")
 
@@ -337,7 +334,7 @@ def _size_errors(name: str, op: Operand, sig: Sig, times: int) -> list[str]:
     if op.kind != O_VEC:
         return []
     size = len(op.elems)
-    found = [] if size in _SIZES else [f"Illegal vector size: {size}"]
+    found = vector_size_errors(size)
     if size < _COORDINATES.get(sig.mods.get("dim", ""), 0):
         found.extend([f"Operand vector size doesn't match geometry for instruction '{name}'"] * times)
     return found

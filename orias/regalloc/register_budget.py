@@ -8,7 +8,7 @@ from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.ori.ir import Func
 from orias.passes.setmaxnreg import expand_setmaxnreg, requests
-from orias.ptx.ast import Module
+from orias.ptx.ast import Function, Module
 from orias.regalloc.operation_needs import fewest_registers
 from orias.target.profile import Target
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, SUB_PARTITIONS, allowed, registers_for
@@ -17,6 +17,8 @@ _IGNORED: Final = (
     "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
 )
 _TOO_FEW: Final = "(C7507) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements."
+_NO_LIMIT: Final = 256
+"""What ``-v`` says for the limit of a kernel without ``.maxnreg``."""
 _IGNORED_APART: Final = (
     "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units."
 )
@@ -55,9 +57,9 @@ def register_counts(kernel: Kernel, options: Options, target: Target, said: list
     return min(start, *counts), max(start, *counts)
 
 
-def block_threads(kernel: Kernel) -> int:
-    """Threads of the largest block, from directives; 0 where they do not say."""
-    d = kernel.ptx.directives
+def block_threads(f: Function) -> int:
+    """Threads of the largest block, from the directives of a kernel; 0 where they do not say."""
+    d = f.directives
     dimensions = d.get("reqntid") or d.get("maxntid")
     return prod(dimensions) if dimensions else 0
 
@@ -65,34 +67,34 @@ def block_threads(kernel: Kernel) -> int:
 def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
     """Maximum registers per thread, from directives and options (``docs/facts/targets.md``, "Limits")."""
     d = kernel.ptx.directives
-    count = block_threads(kernel)
-    blocks = d.get("minnctapersm")
     limit = MOST_REGISTERS
-    overridden = options.maxrregcount > 0 and options.override_directives
-    if "maxnreg" in d and not overridden:
-        limit = allowed(d["maxnreg"][0])
-    if (count or blocks) and not overridden:
-        count = count or 1
-        per_sm = blocks[0] if blocks else 1
-        if per_sm > target.number("ctas_per_sm") or count * per_sm > target.number("threads_per_sm"):
-            per_sm = 1
-        if count <= target.number("threads_per_sm"):
-            limit = min(limit, most_registers(count, per_sm))
+    threads = block_threads(kernel.ptx)
+    # A block that no SM takes says nothing, and a number of blocks without their size neither.
+    by_threads = 0 < threads <= target.number("threads_per_sm")
+    stated = ("maxnreg" in d or by_threads) and not (options.maxrregcount > 0 and options.override_directives)
+    if stated:
+        if "maxnreg" in d:
+            limit = allowed(d["maxnreg"][0])
+        if by_threads:
+            per_sm = d["minnctapersm"][0] if "minnctapersm" in d else 1
+            if per_sm > target.number("ctas_per_sm") or threads * per_sm > target.number("threads_per_sm"):
+                per_sm = 1
+            limit = min(limit, most_registers(threads, per_sm))
     elif not kernel.ptx.entry and options.function_maxrregcount:
-        limit = min(limit, max(FEWEST_REGISTERS, options.function_maxrregcount))
+        limit = options.function_maxrregcount
     elif options.maxrregcount:
-        limit = min(limit, max(FEWEST_REGISTERS, options.maxrregcount))
-    return max(limit, FEWEST_REGISTERS)
+        limit = options.maxrregcount
+    return max(min(limit, MOST_REGISTERS), FEWEST_REGISTERS)
 
 
 def block_warps(kernel: Kernel) -> int:
     """Warps of a block; 1 where its size is not known."""
-    return max(1, (block_threads(kernel) + 31) // 32)
+    return max(1, (block_threads(kernel.ptx) + 31) // 32)
 
 
 def most_warps(kernel: Kernel, target: Target) -> int:
     """Warps that an SM holds at most, whatever their registers; 0 where the size of blocks is not known."""
-    if not kernel.ptx.entry or not block_threads(kernel):
+    if not kernel.ptx.entry or not block_threads(kernel.ptx):
         return 0
     warps = block_warps(kernel)
     shared = kernel.shared_size + target.number("system_shared")
@@ -111,16 +113,23 @@ def limit_notes(module: Module, options: Options, target: Target) -> list[Diagno
     given = options.maxrregcount
     entries = [f for f in module.functions if f.entry]
     for f in entries if options.debug else reversed(entries):
-        if "maxnreg" not in f.directives and {"reqntid", "maxntid", "minnctapersm"} & f.directives.keys():
-            limit = register_limit(Kernel(f, Func(f.name, target)), Options(options.arch), target)
+        d = f.directives
+        own = d["maxnreg"][0] if "maxnreg" in d else _NO_LIMIT
+        by_threads = own == _NO_LIMIT and 0 < block_threads(f) <= target.number("threads_per_sm")
+        if own != _NO_LIMIT and not options.override_directives:
+            if given != own:
+                text = f"Overriding global maxrregcount {given} with entry-specific value {own} of .maxnreg"
+                out.append(Diagnostic("info", text))
+            continue
+        limit = register_limit(Kernel(f, Func(f.name, target)), Options(options.arch), target)
+        if by_threads and "minnctapersm" in d and given != limit:
             text = (
                 f"Overriding global maxrregcount {given} with entry-specific value {limit} computed using thread count"
             )
             out.append(Diagnostic("info", text))
-            if not options.override_directives:
-                continue
-        text = f"Overriding maximum register limit 256 for '{f.name}' with  {given} of maxrregcount option"
-        out.append(Diagnostic("info", text))
+        if given != own and (options.override_directives or not by_threads):
+            text = f"Overriding maximum register limit {own} for '{f.name}' with  {given} of maxrregcount option"
+            out.append(Diagnostic("info", text))
     return out
 
 
@@ -133,7 +142,7 @@ def count_at_entry(kernel: Kernel, options: Options, limit: int, increases: list
     """
     d = kernel.ptx.directives
     known = "maxnreg" in d or bool(options.maxrregcount)
-    if threads := block_threads(kernel):
+    if threads := block_threads(kernel.ptx):
         known = known or "minnctapersm" in d or fewest > most_registers(threads, 2)
     if not known or options.compile_only:
         return 0

@@ -49,7 +49,7 @@ def shared_spills(kernel: Kernel, options: Options, target: Target, said: list[D
         raise CompileError([*said, Diagnostic("fatal", f"Pragma '{_PRAGMA}' is not allowed for {why}")])
     if not options.opt_level:
         return None
-    threads = align_up(min(block_threads(kernel) or _MOST_THREADS, _MOST_THREADS), _WARP)
+    threads = align_up(min(block_threads(kernel.ptx) or _MOST_THREADS, _MOST_THREADS), _WARP)
     start = align_up(kernel.shared_size, _WORD)
     # As many blocks fit as without it.
     warps = min(target.number("threads_per_sm") // _WARP, warps_with(kernel.entry.max_regs))

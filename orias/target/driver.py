@@ -35,6 +35,8 @@ GRID_SYNC: Final = PREFIX + "CGS_sync"
 """The functions of grid synchronisation that the device runtime calls."""
 COPIES: Final = PREFIX + "cp_async_bulk_"
 """Prefix of the functions that copy from global memory to shared memory of the cluster."""
+NAMED_SYSCALL: Final = PREFIX + "32f3056bbb"
+"""The function that ``--cuda32f3056bbb`` makes every function name; nothing calls it."""
 TENSOR_PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
 """Symbol of the record of allocated tensor memory, in reserved shared memory."""
 TENSOR_RECORD: Final[dict[str, tuple[int, int, int]]] = {
@@ -46,6 +48,11 @@ TENSOR_RECORD: Final[dict[str, tuple[int, int, int]]] = {
 }
 """Parts of that record, as ptxas up to 13.0 (the first) and ptxas 13.4 name them: size, and the offsets of the barrier object and of the
 parity with which pairs of blocks wait for it, -1 if it is not in this part."""
+
+
+def known_registers(name: str) -> bool:
+    """Whether prototypes say which registers a function uses."""
+    return name in KNOWN_REGISTERS or name.startswith((COPIES, GRADIENTS))
 
 
 def is_callable(name: str) -> bool:

@@ -28,6 +28,23 @@ FILES = {
     + ".func g() { ret; }\n.visible .entry a() { ret; }\n.visible .entry b() { call g; ret; }\n.visible .entry c() { ret; }\n",
     "t32.ptx": ".version 8.0\n.target sm_80\n.address_size 32\n.visible .entry k(){ ret; }\n",
     "extern.ptx": HEAD.format("sm_75") + ".extern .func g();\n.visible .entry k(){ call g; ret; }\n",
+    "limits.ptx": HEAD.format("sm_75")
+    + "".join(
+        f".visible .entry k{n}() {words} {{ ret; }}\n"
+        for n, words in enumerate(
+            (
+                "",
+                ".maxnreg 40",
+                ".maxnreg 64",
+                ".maxntid 1024",
+                ".maxntid 512 .minnctapersm 2",
+                ".maxntid 512 .minnctapersm 1",
+                ".minnctapersm 2",
+                ".reqntid 64 .maxnreg 32 .minnctapersm 8",
+            )
+        )
+    ),
+    "wide.ptx": HEAD.format("sm_75") + ".visible .entry k() .maxntid 2048 { ret; }\n",
     "large.ptx": HEAD.format("sm_75") + ".const .b8 c[65537];\n.visible .entry k(){ ret; }\n",
     "t80.ptx": HEAD.format("sm_80") + ".visible .entry e80(){ ret; }\n",
     "exact.ptx": HEAD.replace("8.0", "9.0").format("sm_100a") + ".visible .entry k(){ ret; }\n",
@@ -242,6 +259,12 @@ bad.ptx --profile-options=a=b
 k.ptx --profile-options=a=b,c
 k.ptx --profile-options=a=b -maxrregcount=300 -g
 extern.ptx --profile-options=a=b
+k.ptx --nv-host nosuch -v
+k.ptx --nv-host empty.ptx
+k.ptx --nv-host nosuch -o no/such/x
+k.ptx --nv-host .
+bad.ptx -nv-host nosuch -c
+k.ptx --cuda32f3056bbb x
 """
 """Lines that end before any code is generated, one a line, in shell syntax.bad.ptx empty.ptx k.ptx
 empty.ptx k.ptx l.ptx
@@ -334,5 +357,17 @@ k.ptx --sw4915215=false -arch sm_100
 k.ptx --sw4915215=true -arch sm_100a
 k.ptx --ptx-length=4294967295
 k.ptx -legacy-bar-warp-wide-behavior -arch sm_80
+k.ptx -nv-host k.ptx -ewp -Werror
+k.ptx -suppress-debug-info -arch=compute_80
+k.ptx -legacy-bar-warp-wide-behavior -gno-tmem-access-check -arch=lto_80
+k.ptx --nv-host nosuch -ewp --fast-compile
+k.ptx -cudasw32f3056bbb true -v
+large.ptx -reserve-null-pointer -arch=compute_90
+k.ptx -maxrregcount=24 -minnctapersm=0 -maxntid=-1
+k.ptx -maxrregcount=300 -v
+limits.ptx -maxrregcount=64 -v
+wide.ptx -maxrregcount=64 -v -override-directive-values
+limits.ptx -maxrregcount=32 -v -override-directive-values
+limits.ptx -maxrregcount=40 -v -g -w
 """
 """Lines that compile."""

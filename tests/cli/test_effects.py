@@ -200,3 +200,23 @@ def test_the_last_target_counts_below_the_highest(tmp_path: Path, capfd: pytest.
     assert said(capfd, str(high), str(low), "-o", str(out)) == (0, "")
     assert {s.name for s in ElfFile(out.read_bytes()).sections} >= {".text.k", ".text.j"}
     assert said(capfd, str(low), str(high), "-o", str(out))[0] == 255
+
+
+@pytest.mark.parametrize(
+    ("directives", "options", "expected"),
+    [
+        (".maxnreg 40", {"maxrregcount": 32}, 40),
+        (".maxnreg 40", {"maxrregcount": 32, "override_directives": True}, 32),
+        (".minnctapersm 2", {"maxrregcount": 32}, 32),
+        (".maxntid 4096", {"maxrregcount": 32}, 32),
+        (".maxntid 1024", {"maxrregcount": 32}, 64),
+        (".maxntid 1024", {"maxrregcount": 32, "override_directives": True}, 32),
+    ],
+)
+def test_which_register_limit_counts(directives: str, options: dict[str, int], expected: int) -> None:
+    """As in ptxas: docs/facts/targets.md, "Limits"."""
+    values = range(90)
+    body = "".join(f"ld.volatile.global.u32 %r{n}, [%d+{4 * n}];" for n in values)
+    body += "".join(f"st.volatile.global.u32 [%d+{4 * n}], %r{n};" for n in values)
+    text = f"{HEAD}.visible .entry k(.param .u64 p) {directives} {{ .reg .b64 %d; .reg .b32 %r<90>; ld.param.u64 %d, [p]; {body} ret; }}"
+    assert orias.compile(text, arch="sm_80", **options).kernels["k"].registers == expected  # type: ignore[arg-type]

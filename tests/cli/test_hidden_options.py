@@ -1,5 +1,5 @@
 """Options that change what is written in ways of their own: relocations that stay, functions for tools, code without uniform registers,
-files of controls and of link information, and the warning on stacks of unknown size."""
+files of controls and of link information, the warning on stacks of unknown size, a reserved address 0, a file in the cubin."""
 
 import subprocess
 from pathlib import Path
@@ -10,6 +10,7 @@ import orias
 from orias.cli.main import run
 from orias.cubin import nvinfo
 from orias.cubin.elf import SHT_CUDA_RESOLVED_RELA, ElfFile
+from orias.cubin.reader import Reader
 from orias.cubin.relocs import apply
 from orias.tools.disassemble import disassemble
 from tests.cubin.test_cubin_records import HEAD as RECORDS_HEAD
@@ -203,3 +204,54 @@ def test_tool_name_in_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for name, shown in (("l.ptx", "l"), ("/x/a.b.c", "a.b"), ("tool", "tool")):
         assert command(tmp_path, HEAD.format("sm_75") + STORE, "--tool-name", name, "-dlcm=xx") == 255
         assert capsys.readouterr().err.startswith(f"{shown} error   : ")
+
+
+SPACES = """.const .align 1 .b8 c1[3] = {1, 2, 3};
+.const .align 8 .u64 c8 = 5;
+.extern .shared .align 16 .b8 dynamic[];
+.shared .align 1 .b8 s1[3];
+.func (.param .b32 r) f(.param .b32 a) { .shared .align 4 .b8 t[4]; .reg .b32 %r<3>; ld.param.b32 %r1, [a]; st.shared.u32 [t], %r1;
+bar.sync 0; ld.shared.u32 %r1, [t]; st.param.b32 [r], %r1; ret; }
+.visible .entry k(.param .u64 p) { .shared .align 8 .b8 s8[8]; .reg .b64 %d<9>; .reg .b32 %r<9>; ld.param.u64 %d1, [p];
+mov.u64 %d2, c1; mov.u64 %d3, c8; mov.u64 %d4, s1; mov.u64 %d5, s8; mov.u64 %d6, dynamic; st.global.u64 [%d1], %d2;
+st.global.u64 [%d1+8], %d3; st.global.u64 [%d1+16], %d4; st.global.u64 [%d1+24], %d5; st.global.u64 [%d1+32], %d6;
+{ .param .b32 x; st.param.b32 [x], 4; .param .b32 y; call.uni (y), f, (x); ld.param.b32 %r1, [y]; }
+st.global.u32 [%d1+40], %r1; ret; }
+"""
+
+
+@pytest.mark.parametrize("mode", ["exe", "c", "g", "ewp"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a"])
+def test_a_file_a_name_and_a_reserved_address(arch: str, mode: str, tmp_path: Path) -> None:
+    """Sections, symbols and records are those of ptxas."""
+    text, file = RECORDS_HEAD.format(version="9.0", arch=arch) + SPACES, tmp_path / "host"
+    file.write_bytes(b"hello")
+    MODES["all"] = [*MODES[mode], "--cuda32f3056bbb=true", "--reserve-null-pointer"]
+    MODES["all"] += [f"--nv-host={file}"] if mode in ("exe", "g") else []
+    theirs = judged(text, arch, "all", tmp_path)
+    assert isinstance(theirs, bytes)
+    kind = {"compile_only": mode == "c", "debug": mode == "g", "extensible": mode == "ewp"}
+    ours = orias.compile(text, arch=arch, name_syscall=True, reserve_null=True, host_data=b"hello", **kind).data  # type: ignore[arg-type]
+    # docs/cubin.md, "Beside ptxas's files": addresses in operands of objects, relocation sections with -g.
+    known = {"c": ("reloc .rel.text.f type ",), "g": ("section order", "section .rela.text.f ")}.get(mode, ("none",))
+    assert [line for line in features(ours) ^ features(theirs) if not line.startswith(known)] == []
+    for data in (ours, theirs):
+        hosts = [s for s in ElfFile(data).sections if s.name.endswith(".nv.host")]
+        assert {s.data for s in hosts} == ({b"hello"} if mode in ("exe", "g") else set())
+    assert Reader(ours).module.host == (b"hello" if mode in ("exe", "g") else b"")
+
+
+@pytest.mark.parametrize("mode", ["exe", "g", "no clones"])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_no_variable_is_at_a_reserved_address(arch: str, mode: str) -> None:
+    np = pytest.importorskip("numpy")
+    sim = pytest.importorskip("orias.sim")
+    for reserves in (False, True):
+        words = np.zeros(6, np.uint64)
+        kind = {"debug": mode == "g", "cloning": mode != "no clones", "reserve_null": reserves}
+        text = HEAD.format(arch) + SPACES
+        sim.load(orias.compile(text, arch=arch, **kind).data).launch("k", 1, 1, [words], shared=64)  # type: ignore[arg-type]
+        places = [int(w) for w in words]
+        assert (0 in [places[0], places[1]]) != reserves and places[5] == 4
+        shared = [w % 0x400 for w in places[2:5]]
+        assert (0 in shared or (mode == "no clones" and not reserves)) != reserves

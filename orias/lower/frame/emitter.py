@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orias.cubin.callgraph import prototype_text
 from orias.diag import Unsupported
 from orias.isa.operand import (
     INV,
@@ -350,10 +351,13 @@ class Emitter:
             return self.b.copy(results[0])
         return self.b.pack(*results)
 
-    def driver_function(self, name: str) -> Opnd:
-        """Address of a driver function that the PTX module does not declare; NONE where a call names the symbol."""
+    def driver_function(self, name: str, result: str, params: list[str]) -> Opnd:
+        """Address of a driver function that the PTX module does not declare; NONE where a call names the symbol.
+
+        `result` and `params`: its types, as :func:`orias.cubin.callgraph.prototype_text` has them.
+        """
         module = self.module
-        module.name_driver_function(name)
+        module.name_driver_function(name, prototype_text(name, result, params))
         module.kernel.edges.append((self.fn.name, name))
         if self.options.names_externs:
             return K_NONE

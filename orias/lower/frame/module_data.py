@@ -40,7 +40,7 @@ class ModuleData:
         self._program: Final[Program] = program
         self._functions: Final[FunctionGraph] = functions
         self._bank4: Final[dict[str, int]] = {}
-        self._shared_layout: Final[SharedLayout] = SharedLayout()
+        self._shared_layout: Final[SharedLayout] = SharedLayout(options.first_address)
         self._symbols: Final[dict[Var, str]] = _local_symbols(module)
         if options.debug:
             self._symbols.update(_debug_symbols(module, options.relocatable))
@@ -75,7 +75,7 @@ class ModuleData:
     # --- constant and global variables --------------------------------------------------------------------------
 
     def _layout_const(self) -> None:
-        top = 0
+        top = self._program.options.first_address
         constants = [v for v in self._variables if v.space == "const"]
         # Visible and weak variables come first, in the order in which the cubin writer creates them.
         created = sorted(constants, key=lambda v: data_layout.BINDING[v.linkage] == LOCAL)
@@ -85,7 +85,7 @@ class ModuleData:
             top = data_layout.align_up(top, data_layout.var_align(v))
             self.const_offsets[v] = top
             top += v.size
-        self._program.const_size = top
+        self._program.const_size = top if created else 0
         limit = self._program.target.number("constant_limit")
         if top > limit:
             raise Unsupported(f"File uses too much global constant data ({hex(top)} bytes, {hex(limit)} max)")
@@ -212,7 +212,7 @@ class ModuleData:
         variables = [v for g in [f, *reached] for v in g.variables if v in used]
         variables += [v for v in self._ast.variables if v in used or (v.space == "shared" and v.size == 0)]
         self.shared = {}
-        top = 0
+        top = self._program.options.first_address if variables else 0
         dynamic: list[Var] = []
         for v in variables:
             kernel.shared_align = max(kernel.shared_align, data_layout.shared_align(v))

@@ -27,6 +27,7 @@ class ModuleState:
         "accesses",
         "ast",
         "data",
+        "driver_prototypes",
         "functions",
         "helpers",
         "kernel",
@@ -47,6 +48,8 @@ class ModuleState:
         self._variable_registers: Final[dict[str, dict[str, list[int]]]] = (
             variable_registers(module) if options.debug else {}
         )
+        self.driver_prototypes: Final[dict[str, str]] = {}
+        """Texts of the prototypes of called driver functions that the module does not declare."""
         self.helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.accesses: int = 0
@@ -91,8 +94,10 @@ class ModuleState:
         self.program.declare_extern(g.name, g.linkage == "weak")
         return -1 if self.options.names_externs else self.data.slot(g.name)
 
-    def name_driver_function(self, name: str) -> None:
-        """Record a call of a driver function that the PTX module does not declare."""
+    def name_driver_function(self, name: str, prototype: str = "") -> None:
+        """Record a call of a driver function that the PTX module does not declare; `prototype`: its text, for a linker."""
+        if prototype:
+            self.driver_prototypes[name] = prototype
         if name not in self.kernel.externs:
             self.kernel.externs.append(name)
         self.program.declare_extern(name, False)

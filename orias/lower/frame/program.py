@@ -27,6 +27,7 @@ class LowerOptions:
         "debug",
         "drops_unreached",
         "extensible",
+        "first_address",
         "opt_level",
         "preserve_relocs",
         "relocatable",
@@ -44,7 +45,10 @@ class LowerOptions:
         drops_unreached: bool = False,
         stack_guard: int = -1,
         access_checks: bool = False,
+        first_address: int = 0,
     ) -> None:
+        self.first_address: int = first_address
+        """The lowest address that constant and shared variables get."""
         self.access_checks: bool = access_checks
         self.stack_guard: int = stack_guard
         self.drops_unreached: bool = drops_unreached

@@ -31,9 +31,11 @@ class SharedLayout:
     """``places``: the byte offsets of variables that functions use, or several kernels; ``common``: those that are no kernel's own,
     in their order in memory; ``kernels``: the memory of each kernel."""
 
-    __slots__ = ("common", "kernels", "places")
+    __slots__ = ("_first", "common", "kernels", "places")
 
-    def __init__(self) -> None:
+    def __init__(self, first: int) -> None:
+        """``first``: the lowest address that a variable gets."""
+        self._first: int = first
         self.places: dict[Var, int] = {}
         self.common: dict[Var, None] = {}
         self.kernels: dict[Function, KernelShared] = {}
@@ -77,6 +79,7 @@ class SharedLayout:
                 own += [v for v in k.variables if v.space == "shared" and v not in users and v.linkage != "extern"]
             self._place_kernel(k, [v for v in [*own, *others] if v not in self.common], users, debug)
         top = max((self.kernels[k].size for v in dynamic for k in users.get(v, ())), default=0)
+        top = max(top, self._first)
         start = data_layout.align_up(top, max((data_layout.shared_align(v) for v in dynamic), default=1))
         for v in dynamic:
             self.places[v] = start
@@ -88,7 +91,7 @@ class SharedLayout:
         taken: dict[Function, list[tuple[int, int]]] = {}
         for v in variables:
             kernels = list(users.get(v, ()))
-            at = 0
+            at = data_layout.align_up(self._first, data_layout.var_align(v))
             for start, end in sorted({part for k in kernels for part in taken.get(k, ())}):
                 if at + v.size > start:
                     at = max(at, data_layout.align_up(end, data_layout.var_align(v)))
@@ -104,7 +107,7 @@ class SharedLayout:
         memory = self.kernels[k] = KernelShared()
         mine = [v for v in self.places if k in users.get(v, ())]
         memory.places = {v: self.places[v] for v in mine}
-        memory.size = max((self.places[v] + v.size for v in mine), default=0)
+        memory.size = max((self.places[v] + v.size for v in mine), default=self._first if own else 0)
         if debug:
             own = [own[n] for n in by_alignment([(data_layout.var_align(v), v.size) for v in own])]
         dynamic = [v for v in own if v.size == 0]

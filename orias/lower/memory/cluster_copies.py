@@ -20,6 +20,9 @@ from orias.target import abi, driver
 
 _POLICY: Final = 8
 """Bytes of a policy; the im2col offsets before it take as many."""
+_COORDINATES: Final = "20"
+_OFFSETS: Final = "6"
+"""Bytes of the coordinates and of the im2col offsets as arguments."""
 _BARRIER: Final[dict[bool, int]] = {False: abi.ARG_FIRST + 6, True: abi.ARG_FIRST + 10}
 """The register of the mbarrier's address, by whether the copy is of a tensor; the mask is in the register before it."""
 
@@ -98,7 +101,7 @@ def _call(ctx: Ctx, i: Instr, c: ClusterCopy) -> None:
     else:
         moves += [(barrier + 2 + k, v) for k, v in enumerate(policy)]
     name = function_name(i)
-    address = ctx.driver_function(name)
+    address = ctx.driver_function(name, "", _parameters(i))
     for n, w in moves:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     src = [r(n) for n, _ in moves]
@@ -109,6 +112,17 @@ def _call(ctx: Ctx, i: Instr, c: ClusterCopy) -> None:
     ctx.fn.calls[call.uid] = CallInfo(
         name, kind, abi.SCRATCH_R, abi.SCRATCH_P, abi.SCRATCH_UR, abi.SCRATCH_UP, abi.SCRATCH_B
     )
+
+
+def _parameters(i: Instr) -> list[str]:
+    """The types of the function's parameters: destination, source, size or coordinates, barrier, offsets, mask, policy."""
+    tensor = i.sig.name != "cp.async.bulk"
+    types = ["u64", "u64", _COORDINATES if tensor else "u32", "u64"]
+    if i.sig.mods.get("mode") == "im2col":
+        types.append(_OFFSETS)
+    if "multicast" in i.sig.mods:
+        types.append("u32")
+    return [*types, "u64"]
 
 
 def _register(ctx: Ctx, value: Opnd) -> Opnd:

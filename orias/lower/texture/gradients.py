@@ -18,6 +18,8 @@ from orias.target import abi, driver
 
 _VECTOR: Final = 16
 """Bytes of a vector argument, for every element type."""
+_TEXELS: Final = "32"
+"""Bytes of the result: whether the texels are resident, and the components."""
 _RESULT: Final = abi.ARG_FIRST + 1
 """First register of the components; the register before it says whether the texels are resident."""
 _COUNT: Final[dict[str, int]] = {"1d": 1, "a1d": 1, "2d": 2, "a2d": 2, "3d": 3, "cube": 3, "acube": 3}
@@ -44,10 +46,14 @@ def plain(i: Instr) -> bool:
     return i.sig.mods.get("dim") in ("1d", "2d", "a1d", "a2d") and _Parts(i).depth is None
 
 
-def _places(p: _Parts) -> tuple[list[abi.Place], int]:
+def _sizes(p: _Parts) -> list[tuple[int, int]]:
+    """Size and alignment of each argument of the driver's function."""
     vectors = 3 + (p.offsets is not None)
-    sizes = [(8, 8)] * (1 + (p.sampler is not None)) + [(_VECTOR, _VECTOR)] * vectors + [(4, 4)] * (p.depth is not None)
-    return abi.arguments(sizes)
+    return [(8, 8)] * (1 + (p.sampler is not None)) + [(_VECTOR, _VECTOR)] * vectors + [(4, 4)] * (p.depth is not None)
+
+
+def _places(p: _Parts) -> tuple[list[abi.Place], int]:
+    return abi.arguments(_sizes(p))
 
 
 def outgoing_bytes(i: Instr) -> int:
@@ -89,7 +95,8 @@ def lower_syscall(ctx: Ctx, i: Instr) -> None:
         else:
             params.write_memory(ctx, params.outgoing_memory(ctx, place.stack), [_word(ctx, w) for w in words])
     name = syscall_name(i)
-    address = ctx.driver_function(name)
+    sizes = {8: "u64", _VECTOR: str(_VECTOR), 4: "u32"}
+    address = ctx.driver_function(name, _TEXELS, [sizes[size] for size, _ in _sizes(p)])
     for n, w in moves:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     src = [r(n) for n, _ in moves]
