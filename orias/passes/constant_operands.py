@@ -66,7 +66,7 @@ def _constant_of(values: Values, o: Opnd) -> Opnd | None:
 
 def _load_directly(fn: Func) -> None:
     """R2UR and groups of uniform registers take constants from the bank."""
-    values = Values(fn)
+    values = Values(fn, counted=False)
     for b in fn.blocks:
         out: list[Inst] = []
         for inst in b.insts:
@@ -97,7 +97,7 @@ def _load_group(fn: Func, values: Values, inst: Inst, out: list[Inst]) -> None:
 
 
 def _fold(fn: Func, table: IsaTable) -> None:
-    values = Values(fn)
+    values = Values(fn, counted=False)
     for b in fn.blocks:
         out: list[Inst] = []
         factors: dict[Opnd, Opnd] = {}
@@ -152,7 +152,7 @@ def _wide_addend(fn: Func, values: Values, inst: Inst, out: list[Inst], factors:
 
 def _promote(fn: Func, table: IsaTable) -> None:
     """Copies of constants become uniform for the uses that can be uniform operands."""
-    values = Values(fn)
+    values = Values(fn, counted=False)
     find_loops(fn, dominators(fn))
     sites: dict[int, list[tuple[Inst, Block]]] = {}
     blocked: set[int] = set()

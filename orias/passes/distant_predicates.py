@@ -30,7 +30,7 @@ def compute_conditions_again(fn: Func) -> bool:
     if not blocks:
         return False
     lv = liveness(fn)
-    values = Values(fn)
+    values = Values(fn, counted=False)
     changed = False
     for b in blocks:
         left = fn.knobs.remat_condition_budget

@@ -13,7 +13,7 @@ from orias.passes.remat import pure
 
 def compute_after_phis(fn: Func) -> bool:
     """Replace phis whose sources are the same computation by that computation; True if any was."""
-    values = Values(fn)
+    values = Values(fn, counted=False)
     changed = False
     for b in fn.blocks:
         phis = 0

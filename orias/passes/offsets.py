@@ -13,9 +13,8 @@ def offset_fits(inst: Inst, group: int, offset: int) -> bool:
     return -limit <= offset < limit
 
 
-def only_bases(fn: Func) -> list[tuple[Inst, list[tuple[Inst, int]]]]:
+def only_bases(fn: Func, values: Values) -> list[tuple[Inst, list[tuple[Inst, int]]]]:
     """What computes registers that are read as bases of addresses and nowhere else: the instruction, and its readers with the group each."""
-    values = Values(fn)
     sites: dict[int, list[tuple[Inst, int]]] = {}
     for inst in fn.insts():
         for a in inst.op.addr if inst.op.flags & F_FOLDS else ():

@@ -109,7 +109,7 @@ class _Reassociate:
 
     def __init__(self, fn: Func) -> None:
         self.fn: Final[Func] = fn
-        self.values: Final[Values] = Values(fn)
+        self.values: Final[Values] = Values(fn, counted=False)
         self.tree: Final[DomTree] = dominators(fn)
         self.forest: Final[LoopForest] = find_loops(fn, self.tree)
         self.inside: Final[dict[int, frozenset[int]]] = {x.header.id: frozenset(x.blocks) for x in self.forest.loops}

@@ -5,6 +5,7 @@ constant-bank read or a special register, it is rematerialised after the block. 
 or from values that are live there anyway, its computation moves after the block.
 """
 
+from collections.abc import Iterator
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
@@ -85,7 +86,7 @@ def needs_many_registers(fn: Func) -> bool:
         return False
     lv = liveness(fn)
     free = free_words(fn.max_regs)
-    return any(n > free for n in words_needed(fn, lv).values())
+    return any(n > free for _, n in _words_by_block(fn, lv))
 
 
 def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
@@ -94,10 +95,16 @@ def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
     What lives through a call is kept out of the callee's registers, but for constants: the allocator reads them again
     after it (``regalloc.spill.across_calls``).
     """
+    return dict(_words_by_block(fn, lv))
+
+
+def _words_by_block(fn: Func, lv: Liveness) -> Iterator[tuple[int, int]]:
+    """The block ids and numbers of :func:`words_needed`, each found when it is asked for."""
     constants = constant_values(fn) if fn.calls else 0
     words = lv.words(fn, K_R)
     width = bytes([n if kind == K_R else 0 for n, kind in zip(fn.vwidth, fn.vkind, strict=True)])
-    return {b.id: _most_words(fn, b, lv, constants, words, width) for b in fn.blocks}
+    for b in fn.blocks:
+        yield b.id, _most_words(fn, b, lv, constants, words, width)
 
 
 def constant_values(fn: Func) -> int:

@@ -44,7 +44,7 @@ def scale_addresses(fn: Func) -> bool:
     table = load(fn.target.table)
     values = Values(fn)
     changed = False
-    for d, readers in only_bases(fn):
+    for d, readers in only_bases(fn, values):
         scaled = _scaled(d)
         factored = _factored(table, values, d) if scaled is None else None
         new = factored[2] if factored is not None else scaled

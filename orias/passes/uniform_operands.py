@@ -24,6 +24,7 @@ from orias.isa.operand import (
     with_file,
 )
 from orias.ori.ir import OP_COPY, Func, Inst
+from orias.passes.def_use import Values
 from orias.passes.offsets import offset_fits, only_bases
 from orias.passes.rules_pred import SWAPPED
 from orias.semantics.truth_tables import permuted
@@ -114,7 +115,7 @@ def base_sums(fn: Func, table: IsaTable) -> list[tuple[Inst, list[tuple[Inst, in
     """Sums of registers that are only read as bases of addresses which can take a uniform register too, with these addresses."""
     return [
         (d, readers)
-        for d, readers in only_bases(fn)
+        for d, readers in only_bases(fn, Values(fn))
         if d.op is _SUM and all(_takes_both(table, *site) for site in readers)
     ]
 

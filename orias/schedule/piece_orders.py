@@ -55,12 +55,16 @@ class _Virtual:
     """
 
     __slots__ = (
+        "condition_reads",
+        "condition_writes",
         "cycles",
         "fn",
+        "gains",
         "given_on",
         "graph",
         "height",
         "intervals",
+        "is_test",
         "kept",
         "lat",
         "leads",
@@ -72,6 +76,7 @@ class _Virtual:
         "nodes",
         "pipes",
         "patient",
+        "peak",
         "placed",
         "predicates",
         "present",
@@ -87,6 +92,8 @@ class _Virtual:
         "urgent",
         "users",
         "ways",
+        "word_reads",
+        "word_writes",
         "words",
         "writes",
         "written",
@@ -117,6 +124,14 @@ class _Virtual:
         """1 for each predicate, else 0."""
         self.kept: Final[list[bool]] = [body.needed_after >> register_of(x) & 1 != 0 for x in numbers]
         """Whether each is live after the piece."""
+        self.word_reads: Final[list[list[tuple[int, int, int]]]] = self._ended(self.words)
+        """(register, number of times it is read, words) of what each instruction reads in R and only the piece reads."""
+        self.word_writes: Final[list[list[tuple[int, int]]]] = self._made(self.words)
+        """(register, words) of each result in R of each instruction."""
+        self.condition_reads: Final[list[list[tuple[int, int, int]]]] = self._ended(self.predicates)
+        """As ``word_reads``, of predicates, which count as 1."""
+        self.condition_writes: Final[list[list[tuple[int, int]]]] = self._made(self.predicates)
+        self.gains: Final[list[bool]] = [node.gains for node in self.nodes]
         self.users: Final[list[list[int]]] = [[] for _ in numbers]
         """Readers of each in the piece."""
         for k, reads in enumerate(self.reads):
@@ -127,10 +142,12 @@ class _Virtual:
         ]
         """Whether an instruction makes a predicate that only what follows the piece reads: the condition of its branch, for example."""
         products = any(i.op.flags & F_MATRIX for i in insts)
-        self.start_tests: Final[int] = (
-            0 if products else sum(any(self.predicates[d] and not self.kept[d] for d in w) for w in self.writes)
-        )
-        """Instructions that make a predicate that only the piece itself reads; none beside products of matrices, which hide their time."""
+        self.is_test: Final[list[bool]] = [
+            not products and any(not self.kept[d] for d, _ in made) for made in self.condition_writes
+        ]
+        """Whether an instruction makes a predicate that only the piece itself reads; none does beside products of matrices, which hide their time."""
+        self.start_tests: Final[int] = sum(self.is_test)
+        """How many do."""
         self.start_left: Final[list[int]] = [0] * len(numbers)
         """Number of reads of each register in the piece."""
         live = list(self.kept)
@@ -192,6 +209,8 @@ class _Virtual:
         """For each register the index in ``users`` of its last reader that is not placed yet; the last of all if there is none here."""
         self.need: list[int] = []
         """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
+        self.peak: int = -1
+        """Where the words were most when registers last did not suffice."""
         self.placed: bytearray = bytearray()
 
     def _restart(self, limit: int, leads: bytearray, height: list[int]) -> None:
@@ -205,67 +224,90 @@ class _Virtual:
         self.present = bytearray(len(self.words))
         self.unread = [len(users) - 1 for users in self.users]
         self.need = list(self.start_need)
+        self.peak = -1
         self.placed = bytearray(len(self.nodes))
 
-    def _change(self, k: int, counts: list[int]) -> int:
-        """Change of the live registers if an instruction is placed, of which `counts` has the words."""
-        left, kept = self.left, self.kept
+    def _ended(self, counts: list[int]) -> list[list[tuple[int, int, int]]]:
+        """(register, number of times it is read, count) of what each instruction reads, where it has a count and is not live after the piece."""
+        kept = self.kept
+        return [[(s, n, counts[s]) for s, n in reads if counts[s] and not kept[s]] for reads in self.reads]
+
+    def _made(self, counts: list[int]) -> list[list[tuple[int, int]]]:
+        """(register, count) of what each instruction writes, where it has a count."""
+        return [[(d, counts[d]) for d in writes if counts[d]] for writes in self.writes]
+
+    def _change(self, writes: list[tuple[int, int]], reads: list[tuple[int, int, int]]) -> int:
+        """Change of the live registers if an instruction is placed that writes and reads these."""
+        left = self.left
         change = 0
-        for d in self.writes[k]:
-            if not self.present[d] and (left[d] or kept[d]):
-                change += counts[d]
-        for s, count in self.reads[k]:
-            if left[s] == count and not kept[s]:
-                change -= counts[s]
+        for d, count in writes:
+            if not self.present[d] and (left[d] or self.kept[d]):
+                change += count
+        for s, times, count in reads:
+            if left[s] == times:
+                change -= count
         return change
 
     def _place(self, k: int, first: int) -> None:
         """Place an instruction; `first` is the first unplaced one in the present order."""
-        self.live_p += self._change(k, self.predicates)
-        if self.start_tests and any(self.predicates[d] and not self.kept[d] for d in self.writes[k]):
+        if self.condition_writes[k] or self.condition_reads[k]:
+            self.live_p += self._change(self.condition_writes[k], self.condition_reads[k])
+        if self.is_test[k]:
             self.tests -= 1
-        left, kept, present, placed, need = self.left, self.kept, self.present, self.placed, self.need
+        left, present, placed, need = self.left, self.present, self.placed, self.need
         placed[k] = 1
-        for d in self.writes[k]:
-            words = self.words[d]
-            if k > first and words and not present[d] and (self.start_left[d] or kept[d]):
-                for i in range(first, k):
-                    need[i] += words
+        if k > first:
+            more = 0
+            for d, words in self.word_writes[k]:
+                if not present[d] and (self.start_left[d] or self.kept[d]):
+                    more += words
+            if more:
+                need[first:k] = [n + more for n in need[first:k]]
         for s, count in self.reads[k]:
             left[s] -= count
+        for s, _, words in self.word_reads[k]:
             users = self.users[s]
             at = self.unread[s]
-            if users[at] != k or kept[s]:
+            if users[at] != k:
                 continue
             while at >= 0 and placed[users[at]]:
                 at -= 1
             self.unread[s] = at
-            words = self.words[s]
-            if k > first and words:
-                for i in range(users[at] + 1 if at >= 0 else first, k):
-                    need[i] -= words
+            if k > first:
+                start = users[at] + 1 if at >= 0 else first
+                if start < k:
+                    need[start:k] = [n - words for n in need[start:k]]
         for d in self.writes[k]:
             present[d] = 1
 
     def _fits(self, k: int, first: int, reach: Reach) -> bool:
         """True if an instruction may be placed now: registers suffice for its results up to its present position."""
-        if not self.nodes[k].gains:
+        if not self.gains[k]:
             return True
-        more = self._change(k, self.predicates)
-        if more > 0:
-            most = self.fn.knobs.sched_predicate_limit
-            if self.tests > 1 and (self.given_on[k] or self.cycles[k] < self.urgent):
-                most -= self.fn.knobs.sched_spared_predicates
-            if self.live_p + more > most:
-                self.short = self.short or self.tests > 1
-                return False
-        more = self._change(k, self.words)
-        if more <= 0 or k == first:
+        if self.condition_writes[k]:
+            more = self._change(self.condition_writes[k], self.condition_reads[k])
+            if more > 0:
+                most = self.fn.knobs.sched_predicate_limit
+                if self.tests > 1 and (self.given_on[k] or self.cycles[k] < self.urgent):
+                    most -= self.fn.knobs.sched_spared_predicates
+                if self.live_p + more > most:
+                    self.short = self.short or self.tests > 1
+                    return False
+        if k == first:
             return True
-        words = max(self.need[first:k]) + more
+        more = self._change(self.word_writes[k], self.word_reads[k])
+        if more <= 0:
+            return True
+        need, peak = self.need, self.peak
+        if first <= peak < k and need[peak] + more >= reach.above:
+            # What most often decides: a limit that suffices here is no news either.
+            return False
+        top = max(need[first:k])
+        words = top + more
         if words <= self.limit:
             reach.least = max(reach.least, words)
             return True
+        self.peak = need.index(top, first, k)
         reach.above = min(reach.above, words)
         return False
 
@@ -287,9 +329,10 @@ class _Virtual:
             else:
                 # Nothing fits: the present order is known to stay within its words, but not within its predicates, each of
                 # which would need a word and two instructions more.
-                predicates = self.predicates
-                if self._change(first, predicates) > 0 and self.live_p >= self.fn.knobs.sched_predicate_limit:
-                    return next((k for _, _, k in ranks if self._change(k, predicates) < 0), first)
+                writes, reads = self.condition_writes, self.condition_reads
+                more = self._change(writes[first], reads[first])
+                if more > 0 and self.live_p >= self.fn.knobs.sched_predicate_limit:
+                    return next((k for _, _, k in ranks if self._change(writes[k], reads[k]) < 0), first)
                 return first
         best = rank[2]
         if leads[best] or not self.nodes[best].gains_words:
