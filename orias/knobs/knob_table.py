@@ -135,6 +135,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedTestSlack", 4, 0, 100_000, "cycles", "ScheduleInstructions", "Cycles off the longest path from which on a test waits for others, in one of the orders that are tried where predicates are short."),
     Knob("SchedTestGain", 1, 0, 100, "percent", "ScheduleInstructions", "Cycles of a piece that this must save."),
     Knob("SchedSparedPredicates", 2, 0, 7, "predicates", "ScheduleInstructions", "Predicates left for tests of a piece while others follow, where one is made that only code after the piece reads."),
+    Knob("SchedPredicateWait", 60, 0, 100_000, "cycles", "ScheduleInstructions", "Wait for data, for want of predicates, from which on another order is tried, in which more of them are made than fit."),
+    Knob("SchedPredicateGain", 10, 0, 100, "percent", "ScheduleInstructions", "Cycles of a piece that this must save."),
     Knob("SchedRegReserve", 10, 0, 128, "registers", "ScheduleInstructions", "Registers below the limit that are left to the allocator."),
     Knob("SchedSplitWords", 5, 1, 1_000, "words", "ScheduleInstructions", "Width of a register from which on each of its words counts on its own among the live ones."),
     Knob("SchedSinkRounds", 3, 0, 64, "rounds", "ScheduleInstructions", "How often the order with few registers is improved."),

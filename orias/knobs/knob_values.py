@@ -64,7 +64,9 @@ class Knobs:
         "sched_max_mem_dep",
         "sched_model_turns",
         "sched_move_up_limit",
+        "sched_predicate_gain",
         "sched_predicate_limit",
+        "sched_predicate_wait",
         "sched_pseudo_latency",
         "sched_read_sb_base_latency",
         "sched_ready_window",
@@ -189,6 +191,8 @@ class Knobs:
     sched_ready_window: int
     sched_move_up_limit: int
     sched_predicate_limit: int
+    sched_predicate_wait: int
+    sched_predicate_gain: int
     sched_spared_predicates: int
     sched_test_gain: int
     sched_test_slack: int

@@ -91,6 +91,8 @@ NEEDS = {
     "SchedSparedPredicates": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedTestGain": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedTestSlack": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
+    "SchedPredicateGain": "more guarded loads than predicates (tests/schedule/test_spared_predicates.py)",
+    "SchedPredicateWait": "more guarded loads than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedRegPreference": "plans with other registers and nearly the same time",
     "SchedRegReserve": "a register limit close to the need",
     "SchedSinkRounds": "an order with few registers that a second round improves",
