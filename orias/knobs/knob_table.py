@@ -96,6 +96,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("VectorizationDistance", 96, 0, 10_000, "instructions", "LateExpansion", "Distance of the first and the last of accesses that become one."),
     Knob("PredicationInstLimit", 8, 0, 256, "instructions", "OriDoPredication", "Size of an arm of a branch up to which it is executed under a predicate."),
     Knob("PredicationLoadInstLimit", 20, 0, 256, "instructions", "OriDoPredication", "The same for an arm that loads from global memory."),
+    Knob("PredicationHalfAccesses", 2, 0, 256, "accesses", "OriDoPredication", "Accesses to memory in each of two arms from which on one of them stays after a branch, if others come to the place after them."),
     Knob("PredicationExitInstLimit", 4, 0, 256, "instructions", "OriDoPredication", "The same for an arm that ends the thread, without its EXIT."),
     Knob("LocalWordsLimit", 128, 0, 4_096, "words", "ConvertMemoryToRegisterOrUniform", "Largest frame of local variables that may become registers."),
     Knob("LocalChoiceLimit", 90, 0, 4_096, "elements", "ConvertMemoryToRegisterOrUniform", "Largest local array, in elements and in words, with computed places that may become registers."),

@@ -26,6 +26,7 @@ class Knobs:
         "loop_rotation_inst_limit",
         "loop_weight_bits",
         "max_reg_count",
+        "predication_half_accesses",
         "predication_exit_inst_limit",
         "predication_inst_limit",
         "predication_load_inst_limit",
@@ -155,6 +156,7 @@ class Knobs:
     vectorization_distance: int
     predication_inst_limit: int
     predication_load_inst_limit: int
+    predication_half_accesses: int
     predication_exit_inst_limit: int
     local_words_limit: int
     local_choice_limit: int

@@ -91,6 +91,7 @@ NEEDS = {
     "SchedSparedPredicates": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedTestGain": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedTestSlack": "a loop with more tests than predicates (tests/schedule/test_spared_predicates.py)",
+    "PredicationHalfAccesses": "two arms with accesses before a place that others reach (tests/passes/cases/predicate.txt)",
     "SchedPredicateGain": "more guarded loads than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedPredicateWait": "more guarded loads than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedRegPreference": "plans with other registers and nearly the same time",
