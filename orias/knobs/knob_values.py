@@ -26,6 +26,7 @@ class Knobs:
         "loop_rotation_inst_limit",
         "loop_weight_bits",
         "max_reg_count",
+        "predication_half_accesses",
         "predication_exit_inst_limit",
         "predication_inst_limit",
         "predication_load_inst_limit",
@@ -64,7 +65,9 @@ class Knobs:
         "sched_max_mem_dep",
         "sched_model_turns",
         "sched_move_up_limit",
+        "sched_predicate_gain",
         "sched_predicate_limit",
+        "sched_predicate_wait",
         "sched_pseudo_latency",
         "sched_read_sb_base_latency",
         "sched_ready_window",
@@ -153,6 +156,7 @@ class Knobs:
     vectorization_distance: int
     predication_inst_limit: int
     predication_load_inst_limit: int
+    predication_half_accesses: int
     predication_exit_inst_limit: int
     local_words_limit: int
     local_choice_limit: int
@@ -189,6 +193,8 @@ class Knobs:
     sched_ready_window: int
     sched_move_up_limit: int
     sched_predicate_limit: int
+    sched_predicate_wait: int
+    sched_predicate_gain: int
     sched_spared_predicates: int
     sched_test_gain: int
     sched_test_slack: int

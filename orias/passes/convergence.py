@@ -12,7 +12,8 @@ So every BSYNC is reached only by threads that passed its BSSY, whatever the sha
 branches to code that only exits do not count for post-dominance.
 
 Where the post-dominator lies after a loop because some path leaves the loop, the branch gets a second, local barrier at the
-nearest block inside the loop where those that stay meet; threads that leave give it up (BREAK).
+nearest block inside the loop where those that stay meet; threads that leave give it up (BREAK).  Where it lies in another iteration, the
+local barrier is the only one (:mod:`orias.passes.loop_iterations`).
 
 No barrier: a uniform condition; no post-dominator; a side with BAR, or with a collective of the full mask that the other has not, on
 every way, which a legal program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).  Where
@@ -32,7 +33,7 @@ ptxas -O3: the hardware counts a warp at a barrier as soon as some of its thread
 
 from typing import Final, final
 
-from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, onward, post_dominators
+from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, onward, post_dominators
 from orias.analysis.collectives import SEPARATE, WARPSYNC, whole_warp_operations
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
@@ -52,6 +53,7 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_COPY, OP_NOP, OP_PHI, Block, Func, Inst
 from orias.passes.joined_collectives import find_meetings
+from orias.passes.loop_iterations import goes_round, met_loops
 from orias.passes.meeting_places import share_collectives
 from orias.passes.member_sets import Separate, separate_members
 from orias.passes.waiting_loops import waiting_accesses
@@ -128,7 +130,7 @@ class _Groups:
 @final
 class _Inserter:
     __slots__ = (
-        "apart", "by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions", "separate", "tree",
+        "apart", "by_id", "calls", "constants", "div", "fn", "forest", "loose", "met", "places", "regions", "separate", "tree",
     )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
@@ -147,6 +149,8 @@ class _Inserter:
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
         self.tree: DomTree = dominators(fn)
         self.forest: LoopForest = find_loops(fn, self.tree)
+        self.met: frozenset[int] = self._meet_each_iteration()
+        """Ids of the headers of loops whose threads meet at the end of each iteration."""
         self.regions: list[_Region] = []
         self.loose: list[int] = []
         """Ids of blocks after divergent branches for which there is no barrier."""
@@ -168,6 +172,18 @@ class _Inserter:
         self._save_preserved()
 
     # --- regions -----------------------------------------------------------------------------------------------
+
+    def _meet_each_iteration(self) -> frozenset[int]:
+        """Give loops that go on as one loop a single back edge; returns the ids of their headers."""
+        found = met_loops(self.fn, self.tree, self.forest, self.div)
+        several = [loop for loop in found if len(loop.latches) > 1]
+        for loop in several:
+            self._split(loop.header, loop.latches)
+        if several:
+            self.div = divergence(self.fn)
+            self.tree = dominators(self.fn)
+            self.forest = find_loops(self.fn, self.tree)
+        return frozenset(loop.header.id for loop in found)
 
     def _find_regions(self) -> set[int]:
         """Fill ``regions``, outer ones first; returns the blocks in which part of the warp may be missing."""
@@ -198,22 +214,25 @@ class _Inserter:
             reach = _reachable(b, end, cut)
             extent = _reachable(b, end, frozenset())
             partial |= extent
-            if end != NO_BLOCK:
+            loop = self.forest.innermost[b.id]
+            around = (
+                loop is not None and loop.header.id in self.met and end in loop.blocks and goes_round(b, end, loop, cut)
+            )
+            near = NO_BLOCK
+            without = cut
+            if loop is not None and (around or end not in loop.blocks) and all(s.id in loop.blocks for s in b.succs):
+                # Threads may leave the loop before they meet again after it: let those that stay meet inside.
+                if loop.header.id not in local:
+                    local[loop.header.id] = self._ways_inside(loop, cut)
+                without, tree = local[loop.header.id]
+                near = tree.idom[b.id]
+                if near != NO_BLOCK and near not in loop.blocks:
+                    near = NO_BLOCK
+            if end != NO_BLOCK and not (around and near != NO_BLOCK):
                 last, passed = self._last_of(end, ends)
                 partial |= passed
                 groups.add(b, last, reach | passed, extent | passed)
-            loop = self.forest.innermost[b.id]
-            if loop is None or end in loop.blocks or any(s.id not in loop.blocks for s in b.succs):
-                continue
-            # Threads may leave the loop before they meet again after it: let those that stay meet inside.
-            if loop.header.id not in local:
-                inside = set(loop.blocks)
-                out = [(x, s.id) for x in loop.blocks for s in self.by_id[x].succs if s.id not in inside]
-                without = cut | frozenset(out)
-                local[loop.header.id] = (without, post_dominators(fn, without))
-            without, tree = local[loop.header.id]
-            near = tree.idom[b.id]
-            if near == NO_BLOCK or near not in loop.blocks:
+            if loop is None or near == NO_BLOCK:
                 continue
             core = _reachable(b, near, without)
             region = groups.add(b, near, core, core)
@@ -232,6 +251,15 @@ class _Inserter:
             self.regions.append(region)
         self.regions.sort(key=lambda r: -len(r.blocks))
         return partial
+
+    def _ways_inside(self, loop: Loop, cut: frozenset[tuple[int, int]]) -> tuple[frozenset[tuple[int, int]], DomTree]:
+        """The edges that leave a loop, or an iteration of a loop whose threads meet in each, and post-dominators without them."""
+        inside = set(loop.blocks)
+        if loop.header.id in self.met:
+            inside.remove(loop.header.id)
+        out = [(x, s.id) for x in loop.blocks for s in self.by_id[x].succs if s.id not in inside]
+        without = cut | frozenset(out)
+        return without, post_dominators(self.fn, without)
 
     def _last_of(self, end: int, ends: set[int]) -> tuple[int, set[int]]:
         """Where threads that meet at a block may meet as well, and the blocks before it: past blocks that do nothing, to one of the `ends`.

@@ -23,7 +23,22 @@ from orias.isa.op import (
     GLOBAL,
     op,
 )
-from orias.isa.operand import INV, K_IMM, K_NONE, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
+from orias.isa.operand import (
+    INV,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    PT,
+    RZ,
+    Opnd,
+    bare,
+    in_file,
+    is_physical,
+    is_vreg,
+    kind_of,
+    vreg,
+)
 from orias.ori.decisions import NOT_PREDICATED, PREDICATED, Decision
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
 from orias.passes.access_size import may_fault
@@ -39,11 +54,12 @@ def predicate_arms(fn: Func) -> bool:
     changed = False
     loops = {loop.header.id: set(loop.blocks) for loop in find_loops(fn, dominators(fn)).loops}
     once = OnceAWarp(fn)
+    halves: set[int] = set()
     for _ in range(fn.knobs.predication_rounds):
         step = False
         gone: set[int] = set()
         for b in fn.blocks:
-            if b.id not in gone and _convert(fn, b, loops, once, gone):
+            if b.id not in gone and b.id not in halves and _convert(fn, b, loops, once, gone, halves):
                 step = True
         if not step:
             break
@@ -52,8 +68,11 @@ def predicate_arms(fn: Func) -> bool:
     return changed
 
 
-def _convert(fn: Func, b: Block, loops: dict[int, set[int]], once: OnceAWarp, gone: set[int]) -> bool:
-    """Convert what the branch of a block decides about; blocks that are no longer needed are added to `gone`."""
+def _convert(fn: Func, b: Block, loops: dict[int, set[int]], once: OnceAWarp, gone: set[int], halves: set[int]) -> bool:
+    """Convert what the branch of a block decides about; blocks that are no longer needed are added to `gone`.
+
+    `halves`: blocks whose branch stays, because one of its two arms was converted.
+    """
     t = b.terminator()
     if t is None or t.op.base != "BRA" or t.src or not in_file(t.guard, K_P) or len(b.succs) != 2:
         return False
@@ -70,7 +89,7 @@ def _convert(fn: Func, b: Block, loops: dict[int, set[int]], once: OnceAWarp, go
     if _is_arm(fall, b) and fall.succs[0] is taken:
         return _triangle(fn, b, t, fall, taken, t.guard ^ INV, once, gone)
     if _is_arm(taken, b) and _is_arm(fall, b) and taken.succs[0] is fall.succs[0] and taken.succs[0] is not b:
-        return _diamond(fn, b, t, taken, fall, once, gone)
+        return _diamond(fn, b, t, taken, fall, once, gone, halves)
     return False
 
 
@@ -206,12 +225,18 @@ def _triangle(
     return True
 
 
-def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceAWarp, gone: set[int]) -> bool:
+def _diamond(
+    fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceAWarp, gone: set[int], halves: set[int]
+) -> bool:
     if not _short(fn, b, taken, once) or not _short(fn, b, fall, once):
         note_long(fn, t, (taken, fall))
         return False
-    note_short(fn, t, (taken, fall))
     join = taken.succs[0]
+    if len(join.preds) > 2 and min(_accesses(taken), _accesses(fall)) >= fn.knobs.predication_half_accesses:
+        _half(fn, b, t, taken, fall, once, gone)
+        halves.add(b.id)
+        return True
+    note_short(fn, t, (taken, fall))
     b.insts.pop()
     _guard_arm(b, taken, t.guard, once)
     _guard_arm(b, fall, t.guard ^ INV, once)
@@ -227,6 +252,42 @@ def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceA
     b.succs = [join]
     gone.update((taken.id, fall.id))
     return True
+
+
+def _accesses(arm: Block) -> int:
+    """Accesses to memory of an arm, 0 if one of them loads what may be far: guarded loads of both arms are under way together."""
+    if any(i.op.loads() and i.op.space & GLOBAL for i in arm.insts):
+        return 0
+    return sum(1 for i in arm.insts if may_fault(i) and i.op.base != "fence")
+
+
+def _half(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceAWarp, gone: set[int]) -> None:
+    """Guard the arm with fewer accesses to memory, and lead its threads past the other one.
+
+    Where others come to the place after both arms, a branch to it is needed anyway, and those that take it do not issue the accesses
+    of the other arm.
+    """
+    arm, other, guard = taken, fall, t.guard
+    if (_accesses(fall), _cost(fall)) < (_accesses(taken), _cost(taken)):
+        arm, other, guard = fall, taken, t.guard ^ INV
+    note_short(fn, t, (arm,))
+    join = arm.succs[0]
+    b.insts.pop()
+    _guard_arm(b, arm, guard, once)
+    b.insts.extend(arm.insts)
+    ka, ko = join.preds.index(arm), join.preds.index(other)
+    made = {d for inst in other.insts for d in inst.dst}
+    for phi in join.insts:
+        if phi.op is not OP_PHI:
+            break
+        if bare(phi.src[ko]) not in made:
+            # Its register has the right value on both ways.
+            phi.src[ka] = phi.src[ko] = _select(fn, b, guard, phi.src[ka], phi.src[ko], phi, t.loc)
+    t.guard = guard
+    b.insts.append(t)
+    b.succs = [other, join]
+    join.preds[ka] = b
+    gone.add(arm.id)
 
 
 def _select(fn: Func, b: Block, guard: Opnd, yes: Opnd, no: Opnd, phi: Inst, loc: int) -> Opnd:

@@ -83,14 +83,17 @@ class _Virtual:
         "read",
         "reads",
         "short",
+        "sparing",
         "start_left",
         "start_live_p",
         "start_need",
         "start_tests",
+        "stuck",
         "tests",
         "unread",
         "urgent",
         "users",
+        "waiting",
         "ways",
         "word_reads",
         "word_writes",
@@ -201,6 +204,10 @@ class _Virtual:
         """Cycles to the end from which on a test is urgent."""
         self.short: bool = False
         """Whether one of several tests had to wait for a predicate."""
+        self.sparing: bool = False
+        """Whether the last predicate is left to those whose reader waits for nothing else, and more are made than fit rather than waited for."""
+        self.stuck: bool = False
+        """Whether all that could issue needed predicates beyond the limit."""
         self.tests: int = 0
         """Those of ``start_tests`` that are not placed yet."""
         self.present: bytearray = bytearray()
@@ -212,6 +219,8 @@ class _Virtual:
         self.peak: int = -1
         """Where the words were most when registers last did not suffice."""
         self.placed: bytearray = bytearray()
+        self.waiting: list[int] = []
+        """For each instruction, how many are not placed that must come before."""
 
     def _restart(self, limit: int, leads: bytearray, height: list[int]) -> None:
         """Nothing is placed; `limit`: live words."""
@@ -280,16 +289,22 @@ class _Virtual:
         for d in self.writes[k]:
             present[d] = 1
 
-    def _fits(self, k: int, first: int, reach: Reach) -> bool:
-        """True if an instruction may be placed now: registers suffice for its results up to its present position."""
+    def _fits(self, k: int, first: int, reach: Reach, limited: bool = True) -> bool:
+        """True if an instruction may be placed now: registers suffice for its results up to its present position.
+
+        `limited`: predicates have to suffice too.
+        """
         if not self.gains[k]:
             return True
-        if self.condition_writes[k]:
+        if limited and self.condition_writes[k]:
             more = self._change(self.condition_writes[k], self.condition_reads[k])
             if more > 0:
                 most = self.fn.knobs.sched_predicate_limit
                 if self.tests > 1 and (self.given_on[k] or self.cycles[k] < self.urgent):
                     most -= self.fn.knobs.sched_spared_predicates
+                elif self.sparing and self.live_p + more == most and not self._serves(k):
+                    # Loads whose guards were made first would all lack the predicate of the carry in their addresses.
+                    most -= 1
                 if self.live_p + more > most:
                     self.short = self.short or self.tests > 1
                     return False
@@ -309,6 +324,14 @@ class _Virtual:
             return True
         self.peak = need.index(top, first, k)
         reach.above = min(reach.above, words)
+        return False
+
+    def _serves(self, k: int) -> bool:
+        """True if one that reads a predicate of an instruction waits for nothing else and makes none itself, as the sum of a carry."""
+        for d, _ in self.condition_writes[k]:
+            for reader in self.users[d]:
+                if self.waiting[reader] == 1 and not self.condition_writes[reader]:
+                    return True
         return False
 
     def _choose(self, best: int, at: int, starts: list[int], ready: list[int], near: int, reach: Reach) -> int:
@@ -334,6 +357,12 @@ class _Virtual:
                 if more > 0 and self.live_p >= self.fn.knobs.sched_predicate_limit:
                     return next((k for _, _, k in ranks if self._change(writes[k], reads[k]) < 0), first)
                 return first
+            if rank[0] > at + self.fn.knobs.sched_predicate_wait:
+                # What fits waits for data, which frees no predicate: make those for which others wait rather than wait.
+                other = next((x for x in ranks if x[0] <= near and self._fits(x[2], first, reach, False)), rank)
+                self.stuck = self.stuck or other != rank
+                if self.sparing:
+                    rank = other
         best = rank[2]
         if leads[best] or not self.nodes[best].gains_words:
             return best
@@ -355,24 +384,28 @@ class _Virtual:
 
         Where registers are short it is the best of several: in another one, what leads to loads of shared memory comes early too
         (where registers suffice it does so anyway), and in one, what many loads wait for comes load by load.  Where predicates are
-        short, in one the tests off the longest path wait for others.
+        short, in one the tests off the longest path wait for others; where they are so short that the first order waits for data instead,
+        in one the last of them is kept for those that are read at once, and more are made than fit rather than waited for.
         """
         before = arrivals.now
         leads, height = self.ways[0]
-        self.short = False
+        self.short = self.stuck = False
         order, cycles = self._run(limit, leads, height, arrivals, reach)
         others = self.ways[1:] if reach.is_bounded else []
         patient = 1 if self.short else 0
-        if patient:
-            others = [(leads, height), *others]
+        sparing = 1 if self.stuck else 0
+        others = [(leads, height)] * (patient + sparing) + others
         knobs = self.fn.knobs
         for k, (leads, height) in enumerate(others):
             self.patient = k < patient
+            self.sparing = patient <= k < patient + sparing
             gain = knobs.sched_test_gain if self.patient else knobs.sched_shared_load_gain
+            if self.sparing:
+                gain = knobs.sched_predicate_gain
             after = arrivals.now
             arrivals.now = before
             other, fewer = self._run(limit, leads, height, arrivals, reach)
-            self.patient, self.urgent = False, 0
+            self.patient, self.sparing, self.urgent = False, False, 0
             if fewer < cycles - cycles * gain // 100:
                 order, cycles = other, fewer
             else:
@@ -390,7 +423,7 @@ class _Virtual:
         self._restart(limit, leads, height)
         graph, pipes = self.graph, self.pipes
         n = len(graph.insts)
-        waiting = list(graph.preds)
+        waiting = self.waiting = list(graph.preds)
         ready = [k for k in range(n) if waiting[k] == 0]
         earliest = first_cycles(arrivals, self.read, self.written)
         at_cycle = [0] * n

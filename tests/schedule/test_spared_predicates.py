@@ -66,3 +66,19 @@ def test_tests_off_the_longest_path_wait_where_that_is_shorter() -> None:
     name = "route_tokens"
     assert stalls(name) < stalls(name, SchedTestSlack=100_000)
     assert stalls(name, SchedTestGain=100) == stalls(name, SchedTestSlack=100_000)
+
+
+def waited_for(**knobs: int) -> int:
+    """Loads of a kernel with many guarded loads whose result one of the next eight instructions reads."""
+    text = orias.compile(source("causal_conv1d"), arch="sm_80", knobs=knobs).disassemble()
+    lines = [line.split("*/")[1].split(";")[0].split() for line in text.splitlines() if ";" in line]
+    found = 0
+    for k, words in enumerate(lines):
+        if words[0].startswith("@") and words[1].startswith("LDG"):
+            found += any(any(w.startswith(words[2].strip(",") + ".") for w in x[2:]) for x in lines[k + 1 : k + 9])
+    return found
+
+
+def test_more_predicates_than_fit_are_made_where_waits_for_loads_free_none() -> None:
+    assert waited_for() < waited_for(SchedPredicateGain=100)
+    assert waited_for(SchedPredicateWait=100_000) == waited_for(SchedPredicateGain=100)

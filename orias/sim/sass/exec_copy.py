@@ -359,10 +359,12 @@ class Tensor:
             raise Fault(IllegalInstruction, f"{self.name} {bad}", i)
         offset, valid = self._elements(t, load)
         size = len(offset) * t.room
-        if size % _UNITS or (t.swizzle and (t.channels if self.columns else t.box[0]) * t.room > 16 << t.swizzle):
-            raise Fault(
-                IllegalInstruction, f"{self.name}: the box has {size} bytes, or its rows are longer than the swizzle", i
-            )
+        row = (t.channels if self.columns else t.box[0]) * t.room
+        if size % _UNITS:
+            raise Fault(IllegalInstruction, f"{self.name}: the box has {size} bytes, no multiple of {_UNITS}", i)
+        if t.swizzle and row > 16 << t.swizzle:
+            text = f"rows of {row} bytes are longer than those of the swizzle, {16 << t.swizzle}"
+            raise Fault(IllegalInstruction, f"{self.name}: {text}", i)
         starts = [_shared(m, a, i, x, size, 128) for x in own(self.shared, self.ranks)]
         try:
             good = np.flatnonzero(valid)
