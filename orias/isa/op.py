@@ -182,9 +182,9 @@ _SIGNS: Final[dict[str, int]] = {"": SIGNS_NONE, "float": SIGNS_FLOAT, "half": S
 
 
 OpParts: TypeAlias = """tuple[
-    str, tuple[str, ...], int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, str, str, int, bool, str, str, int, int, int, int, str
+    str, tuple[str, ...], int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, str, str, int, bool, str, str, int, int, int, int, str, bool
 ]"""
-"""The properties of an operation in plain types, for :mod:`orias.kept`: ``base`` to ``proves`` of :class:`Op`."""
+"""The properties of an operation in plain types, for :mod:`orias.kept`: ``base`` to ``registers_only`` of :class:`Op`."""
 
 
 @final
@@ -192,8 +192,8 @@ class Op:
     """One interned operation; create with :func:`op`."""
 
     __slots__ = (
-        "addr", "base", "busy", "compat", "descriptors", "estimate", "flags", "foldable", "held", "ident", "means", "mods", "name", "offset_bits", "order", "proves", "queue", "signs", "space",
-        "uniform",
+        "addr", "base", "busy", "compat", "descriptors", "estimate", "flags", "foldable", "held", "ident", "means", "mods", "name", "offset_bits", "order", "proves", "queue", "registers_only", "signs",
+        "space", "uniform",
     )  # fmt: skip
 
     def __init__(self, name: str, ident: int, parts: "OpParts") -> None:
@@ -232,6 +232,8 @@ class Op:
         """Estimated cycles until a late result, for priorities only, right in the order of magnitude; 0 if unknown."""
         self.proves: Final[str] = parts[17]
         """The kind of operations of which a later one stands for those before it where a unit works in order; empty if there is none."""
+        self.registers_only: Final[bool] = parts[18]
+        """True if the operation's Mercury form has no immediate (``docs/facts/capsules.md``)."""
 
     def __repr__(self) -> str:
         return self.name
@@ -273,6 +275,7 @@ def _parts(name: str) -> OpParts:
         f.number("busy", mods),
         f.number("estimate", mods),
         f.value("proves", mods),
+        f.value("mercury", mods) == "registers",
     )
 
 
