@@ -47,6 +47,8 @@ LINES = {
     " add.u64 %rd0, %rd0, %rd3; add.u64 %rd1, %rd1, %rd2; st.global.v2.b64 [%p+64], {%rd0, %rd1};",
     "remote end of arrivals": "mapa.shared::cluster.u32 %r4, %a, %t; mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r4], 0;"
     " mbarrier.arrive_drop.expect_tx.release.cluster.shared::cluster.b64 _, [%r4], 0;",
+    "division by a uniform value": "cvt.rn.f32.u32 %f2, %t; add.f32 %f2, %f2, 0f3f000000; div.rn.f32 %f3, %f0, %f2;"
+    " st.global.f32 [%p+64], %f3;",
     "bytes and bf16": ".reg .b8 %c; cvt.u8.u32 %c, %r0; cvt.rn.bf16.s8 %h0, %c; st.global.u16 [%p+64], %h0;",
 }
 OBJECTS = [(name, arch, level) for name in LINES for arch, level in (("sm_100", 3), ("sm_120", 0), ("sm_120", 3))]
