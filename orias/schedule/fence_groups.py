@@ -158,9 +158,12 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         return out
     at = first
     if inst.op.base == "MEMBAR":
-        at = _next(insts, first)
-        if at >= 0 and insts[at].op.name == _VIEW:
-            return [first, at]
+        view = at = _next(insts, first)
+        while view >= 0 and insts[view].op.flags & _FIXED == F_CONVERGENT:
+            # What warps do together without memory, such as products, is not ordered by fences.
+            view = _next(insts, view)
+        if view >= 0 and insts[view].op.name == _VIEW:
+            return [first, view]
         while at >= 0 and insts[at].op.base in _ERROR_BARRIERS:
             out.append(at)
             at = _next(insts, at)
