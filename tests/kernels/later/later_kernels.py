@@ -284,7 +284,7 @@ mad.lo.u32 %r16, %cta, {width}, %me; mul.wide.u32 %rd2, %r16, 4; add.u64 %rd2, %
 
 
 def moved_rows() -> Kernel:
-    """Rows of a matrix, four a block, are gathered, tripled in shared memory and scattered to other places."""
+    """Rows of a matrix, four a block, are loaded, tripled in shared memory and scattered to other places."""
     height, width = 32, 32
     body = _entry(
         "from into map",
