@@ -180,11 +180,15 @@ SIGNS_INTEGER: Final = 3
 """Sources may be negated or inverted integers."""
 _SIGNS: Final[dict[str, int]] = {"": SIGNS_NONE, "float": SIGNS_FLOAT, "half": SIGNS_HALF, "integer": SIGNS_INTEGER}
 
+NO_IMMEDIATE: Final = 1
+NO_UNIFORM: Final = 2
+_LACKING: Final[dict[str, int]] = {"": 0, "any": 0, "no-immediate": NO_IMMEDIATE, "no-uniform": NO_UNIFORM}
+
 
 OpParts: TypeAlias = """tuple[
-    str, tuple[str, ...], int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, str, str, int, bool, str, str, int, int, int, int, str
+    str, tuple[str, ...], int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, str, str, int, bool, str, str, int, int, int, int, str, int
 ]"""
-"""The properties of an operation in plain types, for :mod:`orias.kept`: ``base`` to ``proves`` of :class:`Op`."""
+"""The properties of an operation in plain types, for :mod:`orias.kept`: ``base`` to ``lacking`` of :class:`Op`."""
 
 
 @final
@@ -192,8 +196,8 @@ class Op:
     """One interned operation; create with :func:`op`."""
 
     __slots__ = (
-        "addr", "base", "busy", "compat", "descriptors", "estimate", "flags", "foldable", "held", "ident", "means", "mods", "name", "offset_bits", "order", "proves", "queue", "signs", "space",
-        "uniform",
+        "addr", "base", "busy", "compat", "descriptors", "estimate", "flags", "foldable", "held", "ident", "lacking", "means", "mods", "name", "offset_bits", "order", "proves", "queue", "signs",
+        "space", "uniform",
     )  # fmt: skip
 
     def __init__(self, name: str, ident: int, parts: "OpParts") -> None:
@@ -232,6 +236,8 @@ class Op:
         """Estimated cycles until a late result, for priorities only, right in the order of magnitude; 0 if unknown."""
         self.proves: Final[str] = parts[17]
         """The kind of operations of which a later one stands for those before it where a unit works in order; empty if there is none."""
+        self.lacking: Final[int] = parts[18]
+        """Kinds of sources that the operation's Mercury form does not have, as a bit set: NO_IMMEDIATE, NO_UNIFORM (``docs/facts/capsules.md``)."""
 
     def __repr__(self) -> str:
         return self.name
@@ -273,6 +279,7 @@ def _parts(name: str) -> OpParts:
         f.number("busy", mods),
         f.number("estimate", mods),
         f.value("proves", mods),
+        _LACKING[f.value("mercury", mods)],
     )
 
 

@@ -21,7 +21,7 @@ LATE_SOURCE: Final = 2
 _LATE: Final = {"result": LATE_RESULT, "source": LATE_SOURCE}
 
 _ATTRIBUTES: Final = frozenset((
-    "address", "busy", "class", "column", "compat", "descriptor", "does", "estimate", "fold", "held", "input", "late", "means", "measured", "model", "not", "offset", "order",
+    "address", "busy", "class", "column", "compat", "descriptor", "does", "estimate", "fold", "held", "input", "late", "means", "measured", "mercury", "model", "not", "offset", "order",
     "pipe", "proves", "pseudo", "queue", "row", "signs", "space", "uniform", "unknown", "words",
 ))  # fmt: skip
 """The attributes of a line; ``docs/isa-table.md`` defines each."""

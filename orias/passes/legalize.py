@@ -12,7 +12,7 @@ from orias.diag import Unsupported
 from orias.isa.fetch import value_counts
 from orias.isa.gmma_forms import c_count, c_start
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.op import F_BRANCH, F_COMMUTES, F_DOUBLE, F_PSEUDO, F_TEXTURE, F_WGMMA, Op, op
+from orias.isa.op import F_BRANCH, F_COMMUTES, F_DOUBLE, F_PSEUDO, F_TEXTURE, F_WGMMA, NO_IMMEDIATE, NO_UNIFORM, op
 from orias.isa.operand import (
     ABS,
     INV,
@@ -190,12 +190,18 @@ class _Legalizer:
         if inst.op.base == "I2F" and is_imm(inst.src[0]) and src_width(inst.op, 0, inst.src[0]) == 2:
             # The form's immediate would be the upper word of the integer (orias/sim/core/image.py), not its value.
             inst.src[0] = self._to_register(inst, inst.src[0], 0, False)
-        if self.mercury and _wants_registers(inst.op):
-            inst.src = [self._to_register(inst, o, k, False) if is_imm(o) else o for k, o in enumerate(inst.src)]
+        if self.mercury and inst.op.lacking:
+            self._mercury(inst)
         table = self.table
         if not table.accepts(inst.op, inst.guard, inst.dst, inst.src):
             self._fix(inst)
         self.out.append(inst)
+
+    def _mercury(self, inst: Inst) -> None:
+        """Sources that the Mercury form does not have go to registers: ptxas writes none there either."""
+        for k, o in enumerate(inst.src):
+            if (inst.op.lacking & NO_IMMEDIATE and is_imm(o)) or (inst.op.lacking & NO_UNIFORM and in_file(o, K_UR)):
+                inst.src[k] = self._to_register(inst, o, k, False)
 
     def _reduction(self, inst: Inst) -> None:
         """An atomic whose result nobody reads is a reduction, where the target has that form."""
@@ -450,8 +456,3 @@ def _group_wants_descriptor(inst: Inst, a: int) -> bool:
 
 def _wants_descriptor(inst: Inst) -> bool:
     return any(_group_wants_descriptor(inst, a) for a in inst.op.addr)
-
-
-def _wants_registers(op_: Op) -> bool:
-    """True for an operation whose Mercury form has no immediate (``docs/facts/capsules.md``): ptxas 13.0.88 writes none there."""
-    return op_.base == "BREV" or ((op_.has("PACK_AB_MERGE_C") or op_.has("PACK_B")) and not op_.has("RS"))

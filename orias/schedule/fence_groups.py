@@ -56,8 +56,44 @@ def gather_fences(fn: Func) -> None:
     if not fn.target.has(features.MERCURY_LAYOUT):
         return
     for b in fn.blocks:
+        if any(i.op.has(_HALF) for i in b.insts):
+            _gather_halves(b.insts, fn)
         if any(i.op.flags & F_FENCE or _follower(i) for i in b.insts):
             b.insts = _gathered(b.insts, fn)
+
+
+def _gather_halves(insts: list[Inst], fn: Func) -> None:
+    """Move the second half of each access by 16 lanes up to the first, or the first down to it where registers ask for that.
+
+    Lowering writes both next to each other, and what is ordered with one is ordered with the other; so only registers and fences tie
+    what the scheduler put between them.
+    """
+    k = 0
+    while k < len(insts):
+        first = insts[k]
+        other = _other_half(insts, k) if first.op.has(_HALF) else -1
+        if other > k + 1:
+            second, inside = insts[other], insts[k + 1 : other]
+            between = [_registers(i, fn) for i in inside]
+            if not any(_ordered(r, _registers(second, fn)) for r in between):
+                insts[k : other + 1] = [first, second, *inside]
+            elif not any(_ordered(_registers(first, fn), r) for r in between):
+                insts[k : other + 1] = [*inside, first, second]
+                continue
+        k += 1
+
+
+def _other_half(insts: list[Inst], at: int) -> int:
+    """Index of the second half of an access by 16 lanes, which has its guard and data; -1 if a fence or a call stands before it."""
+    one = insts[at]
+    name = one.op.name.replace(_HALF, _OTHER_HALF)
+    for k in range(at + 1, len(insts)):
+        i = insts[k]
+        if i.op.name == name and i.guard == one.guard and i.dst == one.dst and (i.dst or i.src[-1] == one.src[-1]):
+            return k
+        if i.op.flags & (F_FENCE | F_CALL | F_TERM):
+            break
+    return -1
 
 
 def _gathered(insts: list[Inst], fn: Func) -> list[Inst]:
@@ -122,9 +158,12 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         return out
     at = first
     if inst.op.base == "MEMBAR":
-        at = _next(insts, first)
-        if at >= 0 and insts[at].op.name == _VIEW:
-            return [first, at]
+        view = at = _next(insts, first)
+        while view >= 0 and insts[view].op.flags & _FIXED == F_CONVERGENT:
+            # What warps do together without memory, such as products, is not ordered by fences.
+            view = _next(insts, view)
+        if view >= 0 and insts[view].op.name == _VIEW:
+            return [first, view]
         while at >= 0 and insts[at].op.base in _ERROR_BARRIERS:
             out.append(at)
             at = _next(insts, at)

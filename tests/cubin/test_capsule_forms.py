@@ -35,6 +35,20 @@ LINES = {
     "tf32 of a constant": "cvt.rn.relu.satfinite.tf32.f32 %r4, 0f3f812345; st.global.u32 [%p+64], %r4;",
     "barrier of a cluster": "barrier.cluster.arrive.aligned; add.u32 %r4, %r0, %r1; barrier.cluster.wait.aligned; mul.lo.u32 %r4, %r4, %r2;"
     " st.global.u32 [%p+64], %r4;",
+    "releases to global memory": "st.async.release.gpu.global.u32 [%p+64], %r0; red.async.release.sys.global.add.u64 [%p+72], %q;"
+    " st.async.mmio.release.sys.global.u32 [%p+80], %r1; red.async.mmio.release.sys.global.add.u32 [%p+84], %r2;",
+    "accesses to devices": "ld.mmio.relaxed.sys.global.u8 %r4, [%p+64]; st.mmio.relaxed.sys.global.u64 [%p+72], %q;"
+    " st.mmio.relaxed.sys.global.u32 [%p+80], %r4;",
+    "reductions into shared memory of the cluster": "".join(
+        f"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{op} [%a], [%a+128], 16, [%a+64];"
+        for op in ("add.s32", "min.u32", "max.s32", "inc.u32", "dec.u32", "and.b32", "or.b32", "xor.b32", "add.u64")
+    ),
+    "256 bits with a size for the cache": "ld.global.L1::no_allocate.L2::256B.v4.b64 {%rd0, %rd1, %rd2, %rd3}, [%p+64];"
+    " add.u64 %rd0, %rd0, %rd3; add.u64 %rd1, %rd1, %rd2; st.global.v2.b64 [%p+64], {%rd0, %rd1};",
+    "remote end of arrivals": "mapa.shared::cluster.u32 %r4, %a, %t; mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r4], 0;"
+    " mbarrier.arrive_drop.expect_tx.release.cluster.shared::cluster.b64 _, [%r4], 0;",
+    "division by a uniform value": "cvt.rn.f32.u32 %f2, %t; add.f32 %f2, %f2, 0f3f000000; div.rn.f32 %f3, %f0, %f2;"
+    " st.global.f32 [%p+64], %f3;",
     "bytes and bf16": ".reg .b8 %c; cvt.u8.u32 %c, %r0; cvt.rn.bf16.s8 %h0, %c; st.global.u16 [%p+64], %h0;",
 }
 OBJECTS = [(name, arch, level) for name in LINES for arch, level in (("sm_100", 3), ("sm_120", 0), ("sm_120", 3))]

@@ -33,7 +33,7 @@ from tests.asynchronous.test_programs import PROGRAMS as ASYNCHRONOUS
 from tests.forms.form import module_text
 from tests.forms.generate import all_forms
 from tests.kernels.test_kernels import NAMES, source
-from tools.capsules.finalising import FAMILY, NO_CONTROL, WEAK_FENCE, finalise
+from tools.capsules.finalising import FAMILY, FENCED, NEVER_TAKEN, NO_CONTROL, WEAK_FENCE, finalise
 from tools.capsules.instances import CONTROL
 
 LIMIT_S = 10.0
@@ -69,7 +69,7 @@ def _code(file: ElfFile, section: str, table: IsaTable) -> list[Instruction]:
     """The instructions of a section: word without control bits, guard, operation, results, sources (of branches none).
 
     Left out is what the linker makes anew: NOPs, null accesses, the branch to itself, waits for scoreboards but the one that asynchronous
-    copies use, a weak fence before a stronger one, and the fence that may stand before operations of barriers in memory.
+    copies use, a weak fence before a stronger one or a release to global memory, and the fence that may stand before operations of barriers in memory.
     """
     code = file.section(section)
     assert code is not None
@@ -82,10 +82,17 @@ def _code(file: ElfFile, section: str, table: IsaTable) -> list[Instruction]:
             out.append((w, PT, "illegal", [], []))
             continue
         if out and (
-            (out[-1][2] == WEAK_FENCE and d.op.base == "MEMBAR") or (out[-1][2] == _FENCE and d.op.base == "SYNCS")
+            (out[-1][2] == WEAK_FENCE and d.op.base in ("MEMBAR", *FENCED))
+            or (out[-1][2] == _FENCE and d.op.base == "SYNCS")
         ):
             out.pop()
-        if d.op.base == "DEPBAR" and d.src and payload(d.src[0]) != 0:
+            if out and out[-1][2] == NEVER_TAKEN and d.op.base in FENCED:
+                out.pop()
+        if (
+            d.op.base == "DEPBAR"
+            and d.src
+            and (payload(d.src[0]) != 0 or (out and out[-1][2].startswith((*FENCED, WEAK_FENCE))))
+        ):
             continue
         places = d.op.flags & (F_BRANCH | F_CALL | F_RETURNS) or d.op.base == "BSSY"
         if d.op.name != "NOP" and (d.op.name, d.guard) != ("LDS", NOT_PT):

@@ -30,6 +30,10 @@ _NOP, _BRANCH, _STOP = 0x918, 0x947, 0x94D
 """Low twelve bits of words."""
 WEAK_FENCE = "MEMBAR.ALL.CTA"
 """The linker decides anew whether it stands before a stronger one."""
+FENCED: Final = ("USTGR", "UREDGR")
+"""Releases to global memory by the uniform datapath: the linker writes a branch that is never taken and a weak fence before each,
+and a wait after both."""
+NEVER_TAKEN: Final = "BRA.U"
 _WAITS: Final = ("NOP", "CCTL.IVALL")
 """What stands after an access that acquires, and waits for it."""
 _NULL_ACCESS = 0xF984
@@ -62,8 +66,12 @@ def instructions(file: ElfFile, section: str, table: IsaTable) -> list[tuple[Opn
         except IllegalWord:
             out.append((PT, "illegal", [], []))
             continue
-        if out and out[-1][1] == WEAK_FENCE and d.op.base == "MEMBAR":
+        if out and out[-1][1] == WEAK_FENCE and d.op.base in ("MEMBAR", *FENCED):
             out.pop()
+            if out and out[-1][1] == NEVER_TAKEN and d.op.base in FENCED:
+                out.pop()
+        if out and out[-1][1].startswith((*FENCED, WEAK_FENCE)) and d.op.base == "DEPBAR":
+            continue
         if d.op.name != "NOP" and (d.op.name, d.guard) != ("LDS", NOT_PT):
             out.append((d.guard, d.op.name, d.dst, d.src))
     while out and out[-1][1] == "BRA":

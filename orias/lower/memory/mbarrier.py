@@ -10,6 +10,7 @@ from typing import Final
 
 from orias.isa.operand import (
     INV,
+    K_IMM,
     K_NONE,
     K_P,
     K_R,
@@ -173,7 +174,7 @@ def _arrive(ctx: Ctx, dst: Operand, where: list[Opnd], count: Opnd, drop: bool, 
             ctx.write(dst, ctx.b.pack(ctx.lo(d), ctx.b.r("IMAD", steps, amount, ctx.hi(d))))
         return
     tail = "" if "expect_tx" in mods else ".A1T0" if count == K_NONE else ".ART0"
-    amount = RZ if count == K_NONE else count if is_reg(count) else ctx.b.copy(count)
+    amount = RZ if count in (K_NONE, K_IMM) else count if is_reg(count) else ctx.b.copy(count)
     result: Opnd = RZ
     if dst.kind != O_SINK and not red:
         result = ctx.fn.new_vreg(K_R, 2)
