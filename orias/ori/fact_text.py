@@ -70,6 +70,10 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(
             ".variables" + "".join(f" {name} {','.join(map(str, ends))}" for name, ends in sorted(fn.variables.items()))
         )
+    if fn.callee_writes is None:
+        lines.append(".callee_writes unknown")
+    elif fn.callee_writes:
+        lines.append(".callee_writes" + "".join(f" {name} {mask:x}" for name, mask in sorted(fn.callee_writes.items())))
     for x in fn.locations:
         # Omit a location whose first or last instruction is gone.
         if x.first in number and x.last in number:
@@ -149,6 +153,9 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
         fn.assigned[int(rest[0])] = rest[1:]
     elif key == ".variables":
         fn.variables = {n: [int(x) for x in ends.split(",")] for n, ends in zip(rest[::2], rest[1::2], strict=True)}
+    elif key == ".callee_writes":
+        known = rest != ["unknown"]
+        fn.callee_writes = {n: int(x, 16) for n, x in zip(rest[::2], rest[1::2], strict=True)} if known else None
     elif key == ".location":
         _read_location(fn, rest)
     else:

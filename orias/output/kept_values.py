@@ -8,7 +8,7 @@ from typing import Final
 
 from orias.analysis.access import accesses, units_of
 from orias.isa.op import F_CALL
-from orias.isa.operand import K_P, K_R, PAYLOAD_SHIFT, imm_value, r
+from orias.isa.operand import K_P, K_R, imm_value, r, reg
 from orias.isa.roles import LOCAL_STORES
 from orias.ori.ir import ON_STACK, Block, Func, Inst, Location
 
@@ -240,7 +240,7 @@ def _stack_unit(offset: int) -> int:
 def _units(x: Location) -> list[int]:
     if x.file == ON_STACK:
         return [_stack_unit(x.number)]
-    return list(units_of(x.file | x.number << PAYLOAD_SHIFT, 1))
+    return list(units_of(reg(x.file, x.number), 1))
 
 
 def _bits(mask: int) -> list[int]:

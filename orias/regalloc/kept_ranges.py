@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import Final, final
 
-from orias.isa.operand import FIRST_VREG, K_B, KIND_MASK, PAYLOAD_SHIFT
+from orias.isa.operand import FIRST_VREG, K_B, KIND_MASK, vreg
 from orias.ori.ir import Block
 from orias.regalloc.coalesce import Classes, Cls, Seg
 
@@ -99,7 +99,7 @@ class _Flow:
             for o in inst.dst:
                 if o < FIRST_VREG or o & KIND_MASK > K_B:
                     continue
-                v = o >> PAYLOAD_SHIFT
+                v = vreg(o)
                 c = of[v]
                 for name, _ in names.get(v, ()):
                     if name in self.named:

@@ -5,7 +5,7 @@ from typing import Final
 from orias.diag import CompileError, Diagnostic
 from orias.isa.gmma_forms import A_WORDS, FIRST_REGISTER, a_in_registers, accumulator_words
 from orias.isa.op import F_WGMMA
-from orias.isa.operand import K_R, KIND_MASK, is_zero_reg
+from orias.isa.operand import K_R, is_zero_reg, kind_of
 from orias.ori.ir import Func, Inst
 from orias.target.register_steps import SYSTEM_REGISTERS
 
@@ -24,7 +24,7 @@ def _needs(fn: Func, inst: Inst) -> int:
         sources = A_WORDS if a_in_registers(inst.src) else 0
         return FIRST_REGISTER + accumulator_words(inst.op) + sources + SYSTEM_REGISTERS
     if inst.op.base in _TENSOR_MEMORY:
-        values = (fn.width(o) for o in [*inst.dst, *inst.src] if o & KIND_MASK == K_R)
+        values = (fn.width(o) for o in [*inst.dst, *inst.src] if kind_of(o) == K_R)
         return _FIRST_OF_TENSOR_MEMORY + max(values, default=0) + SYSTEM_REGISTERS
     return 0
 

@@ -22,7 +22,7 @@ def test_keywords_are_the_options() -> None:
     for name, hint in hints.items():
         if name != "knobs":
             value = getattr(plain, name)
-            assert type(value) is (hint if isinstance(hint, type) and hint in (int, bool, str) else list), name
+            assert type(value) is (hint if isinstance(hint, type) and hint in (int, bool, str, bytes) else list), name
 
 
 def test_a_wrong_keyword_names_the_nearest() -> None:

@@ -173,7 +173,8 @@ def full() -> Func:
     fn.implied = {1: 0xFF}
     fn.assigned, fn.keep_warp_barriers = {3: ["%r1", "%r2"]}, True
     fn.locations = [Location("%r1", "u64", 1, K_P, 3, 1, 4)]
-    fn.variables = {"%r2": 9, "%r9": 12}
+    fn.variables = {"%r2": [9], "%r9": [12, 17]}
+    fn.callee_writes = {"f": 0xFF, "g": 0x10}
     fn.remarks = [(7510, 3)]
     fn.frame_fixed, fn.frame_align, fn.frame_size = 8, 16, 16
     fn.frame_variables = [(0, 6), (8, 8)]
