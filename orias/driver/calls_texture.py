@@ -13,7 +13,7 @@ from orias.driver.calls_memory import row_copies
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver
 from orias.driver.results import DriverError
-from orias.sim.matrix.tensor_map import ELEMENT_TYPES, NARROW, SIZE, SWIZZLES, tensormap
+from orias.sim.matrix.tensor_map import NARROW, SIZE, SWIZZLES, tensormap
 
 _OF_ARRAY, _OF_MIPMAPS, _LINEAR = 0, 1, 2
 """CUresourcetype."""
@@ -22,8 +22,10 @@ _SIZES: Final = 24
 _AS_INTEGER, _NORMALIZED = 1, 2
 _RESOURCE_BYTES: Final = 144
 _TEXTURE_BYTES: Final = 104
-_TENSOR_TYPES: Final = (*ELEMENT_TYPES, *NARROW)
-"""Types by number of CUtensorMapDataType."""
+_TENSOR_TYPES: Final = (
+    "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz", *NARROW,
+)  # fmt: skip
+"""Types by number of CUtensorMapDataType (cuda.h), which are not those of ``tensormap.replace``."""
 _INTERLEAVE_32B: Final = 2
 _NEVER_INTERLEAVED: Final = "b6x16_p32"
 _SWIZZLE_32B: Final = 1

@@ -147,6 +147,10 @@ def test_tensor_map(cuda):
     made = TensorMap(ctypes.string_at(place, 128))
     assert (made.type, made.dims, made.strides, made.box, made.swizzle) == ("f16", [64, 32], [2, 128], [16, 8], 1)
     assert encode(place + 8) == 1 and encode(place, kind=99) == 1
+    # CUtensorMapDataType of cuda.h.
+    for kind, name in {7: "f32", 8: "f64", 9: "bf16", 10: "f32.ftz", 11: "tf32", 12: "tf32.ftz"}.items():
+        assert encode(place, kind) == 0
+        assert TensorMap(ctypes.string_at(place, 128)).type == name
     cuda("cuTensorMapReplaceAddress", c_uint64(place), c_uint64(0x200000001000))
     assert TensorMap(ctypes.string_at(place, 128)).address == 0x200000001000
 
