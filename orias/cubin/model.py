@@ -16,6 +16,11 @@ GLOBAL: Final = 1
 WEAK: Final = 2
 """Symbol bindings, with their ELF values."""
 
+RESERVED_BEGIN: Final = ".nv.reservedSmem.begin"
+RESERVED_CAP: Final = ".nv.reservedSmem.cap"
+RESERVED_OFFSET: Final = ".nv.reservedSmem.offset0"
+"""Symbols of reserved shared memory: its start, its size, and where the driver's variables begin."""
+
 NO_CTA: Final[tuple[int, int, int]] = (0, 0, 0)
 
 UnifiedId: TypeAlias = tuple[int, int]
@@ -210,7 +215,7 @@ class KernelCode:
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "language", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
-        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size",
+        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_offset", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
         "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
@@ -265,7 +270,8 @@ class KernelCode:
         """The code reads a %reserved_smem_offset register."""
         self.reserved_begin: bool = False
         self.reserved_cap: bool = False
-        """It reads %reserved_smem_offset_begin, %reserved_smem_offset_cap (from sm_100 on they are symbols)."""
+        self.reserved_offset: bool = False
+        """It reads %reserved_smem_offset_begin, %reserved_smem_offset_cap, %reserved_smem_offset_0 (sm_90 on, where they are symbols)."""
         self.tensor_blocks: bool = False
         """The code has tcgen05 operations of single blocks (from sm_100 on)."""
         self.tensor_pairs: bool = False

@@ -5,7 +5,7 @@ from typing import Final
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import CONSTANT_SIZE, DRIVER_SIZES, pad_code
-from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
+from orias.cubin.model import GLOBAL, LOCAL, RESERVED_BEGIN, RESERVED_CAP, RESERVED_OFFSET, KernelCode, Reloc
 from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserved_section, reserved_variables
 from orias.cubin.relocs import apply
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
@@ -13,9 +13,6 @@ from orias.cubin.unified import FUNCTION_ENTRIES, stub_section
 from orias.cubin.variable_layout import align_up, place_in_order
 from orias.cubin.work import INTERNAL, REFERENCE_TYPES, Code, Work
 
-_RESERVED_CAP: Final = 21
-_RESERVED_BEGIN: Final = 23
-"""Bytes of an erased name in ``.strtab`` of sm_90 modules with (reserved) shared memory."""
 _IMAGE_SLOTS: Final = ".nv.constant.entry_image_header_indices."
 """Name prefix that a constant bank 0 with texture slots has at creation in sm_90 modules."""
 
@@ -99,13 +96,14 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
     uses_shared = uses_shared or any(r.symbol in shared for r in k.relocs)
     if w.facts.mercury_layout:
         if k.reserved_begin:
-            _reserved_symbol(w, ".nv.reservedSmem.begin", 0)
+            _reserved_symbol(w, RESERVED_BEGIN, 0)
         if uses_shared or k.reserved_cap:
-            _reserved_symbol(w, ".nv.reservedSmem.cap", w.facts.system_shared)
-    elif w.facts.split_segments and (uses_shared or k.reserved_smem_used) and not w.cap_named:
-        w.cap_named = True
-        w.b.local_symbols.append(OutSymbol("", 0, 0, 1))
-        w.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
+            _reserved_symbol(w, RESERVED_CAP, w.facts.system_shared)
+    elif w.facts.split_segments:
+        if k.reserved_begin:
+            _erased_symbol(w, RESERVED_BEGIN)
+        if uses_shared or k.reserved_cap:
+            _erased_symbol(w, RESERVED_CAP)
     if w.m.relocatable:
         _name_callees(w, k)
     if w.m.own_sections and code.shared is not None:
@@ -131,6 +129,14 @@ def _reserved_symbol(w: Work, name: str, value: int) -> None:
     """Enter a limit of reserved shared memory as a symbol, once."""
     if name not in w.symbols:
         w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, None, value, 4))
+
+
+def _erased_symbol(w: Work, name: str) -> None:
+    """Leave, once, what is left of a symbol that is a constant in the code (sm_90): an entry without name and a gap among the names."""
+    if name not in w.erased:
+        w.erased.add(name)
+        w.b.local_symbols.append(OutSymbol("", 0, 0, 1))
+        w.b.symbol_names.blank(len(name) + 1)
 
 
 def _add_shared(w: Work, code: Code) -> None:
@@ -176,7 +182,10 @@ def add_reserved(w: Work) -> None:
         ):
             w.define(OutSymbol(f"__{uf}", elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 8))
     facts = w.facts
-    w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, facts.reserved_offset, 4))
+    if not facts.mercury_layout and any(k.reserved_offset for k in w.m.kernels):
+        _erased_symbol(w, RESERVED_OFFSET)
+    else:
+        _reserved_symbol(w, RESERVED_OFFSET, facts.reserved_offset)
     variables = reserved_variables(w)
     if w.m.relocatable or (w.m.own_sections and not variables):
         return

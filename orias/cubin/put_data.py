@@ -22,13 +22,18 @@ def add_variables(w: Work) -> None:
         _complete_bank4(w)
     slots = {s.symbol for s in w.m.bank4}
     ordered = creation_order(w.m.variables)
-    for v in ordered:
+    # In an executable the dynamic shared memory of all kernels is entered after the variables.
+    dynamic = [v for v in ordered if v.space == "shared" and not v.size and not w.m.linked]
+    placed = [v for v in ordered if v.space != "shared" or v.size or w.m.linked]
+    for v in placed:
         if v.binding != LOCAL:
             _add_variable(w, v, v.name in slots)
     _add_reserved_variables(w)
-    for v in ordered:
+    for v in placed:
         if v.binding == LOCAL:
             _add_variable(w, v, v.name in slots)
+    for v in dynamic:
+        _add_variable(w, v, v.name in slots)
 
 
 def _add_variable(w: Work, v: Variable, in_table: bool) -> None:

@@ -4,6 +4,8 @@ Every malformed input raises :class:`CubinError`.  The disassembler and the simu
 ``Reader(data).module`` is the whole file as the writer's model, for programs that change a file.
 """
 
+import re
+from itertools import combinations
 from struct import unpack_from
 from typing import Final, final
 
@@ -16,6 +18,9 @@ from orias.cubin.elf_values import CubinFacts
 from orias.cubin.model import (
     GLOBAL,
     LOCAL,
+    RESERVED_BEGIN,
+    RESERVED_CAP,
+    RESERVED_OFFSET,
     WEAK,
     BankSlot,
     BranchTargets,
@@ -46,6 +51,8 @@ _SPACES: Final = {
 """Reserved bytes at the start of ``.nv.shared`` sections of sm_90 and later."""
 
 
+_ERASABLE: Final = (RESERVED_OFFSET, RESERVED_BEGIN, RESERVED_CAP)
+_GAPS: Final = re.compile(rb"\0{2,}")
 _ACCELERATED: Final = 0x800
 """Flag of accelerated targets before that ABI version."""
 _COMPAT_CLASS: Final = 11
@@ -53,6 +60,17 @@ _BY_SYMBOL: Final = (
     nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_STACK_SIZE, nv.SAMPLER_INIT, nv.SAMPLER_FORCE_UNNORMALIZED,
 )  # fmt: skip
 """Attributes of a symbol, whose payload is the symbol index and a word."""
+
+
+def _erased_names(strtab: bytes) -> set[str]:
+    """Symbols of reserved shared memory whose names are gaps in a string table: each run of zeros is as long as some of them together."""
+    out: set[str] = set()
+    for run in _GAPS.findall(strtab):
+        for k in range(1, len(_ERASABLE) + 1):
+            for names in combinations(_ERASABLE, k):
+                if 1 + sum(len(n) + 1 for n in names) == len(run):
+                    out.update(names)
+    return out
 
 
 def _profile(sm: int) -> Target:
@@ -151,6 +169,7 @@ class Reader:
         texts = [s for s in self.elf.sections if s.name.startswith(".text.") and s.type == elf.SHT_PROGBITS]
         found: list[KernelCode] = []
         names = {s.name for s in self.elf.symbols}
+        erased = _erased_names(strtab.data) if (strtab := self.elf.section(".strtab")) is not None else set()
         for text in texts:
             name = text.name[len(".text.") :]
             symbol = self._function_symbol(text, name)
@@ -170,10 +189,14 @@ class Reader:
                 sub.alias = sub.offset == at
                 at = sub.offset
             self._kernel_sections(k, text)
-            k.reserved_begin, k.reserved_cap = ".nv.reservedSmem.begin" in names, ".nv.reservedSmem.cap" in names
             info = self.elf.section(f".nv.info.{name}")
             if info is not None:
                 self._kernel_info(k, nv.decode(info.data, info.name))
+            if self.facts.mercury_layout:
+                k.reserved_begin, k.reserved_cap = RESERVED_BEGIN in names, RESERVED_CAP in names
+            elif k.reserved_smem_used:
+                k.reserved_begin, k.reserved_cap = RESERVED_BEGIN in erased, RESERVED_CAP in erased
+                k.reserved_offset = RESERVED_OFFSET in erased
             (self.kernels if k.is_entry else self.functions)[name] = k
             found.append(k)
         local = [k for k in found if not k.is_entry and k.binding == LOCAL]

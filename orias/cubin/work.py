@@ -64,10 +64,10 @@ class Work:
         "bank3",
         "bank4",
         "always_rela",
-        "cap_named",
         "codes",
         "data",
         "debug_shared",
+        "erased",
         "facts",
         "global_",
         "global_init",
@@ -121,7 +121,8 @@ class Work:
         self.udt: OutSection | None = None
         self.udt_entries: Entries | None = None
         self.uft_entries: Entries | None = None
-        self.cap_named: bool = False
+        self.erased: set[str] = set()
+        """Names of reserved shared memory that were written as erased."""
 
     def define(self, symbol: OutSymbol) -> OutSymbol:
         """Enter a symbol that can be found by name."""

@@ -9,6 +9,7 @@ sm_90) or of the tested state or parity (up to sm_89).
 from typing import Final
 
 from orias.cubin.model import KernelCode
+from orias.isa.op import Op
 from orias.isa.operand import imm_value, payload
 from orias.lower.frame.program import Kernel
 from orias.ori.ir import Inst
@@ -21,7 +22,11 @@ _KINDS: Final[dict[str, int]] = {
 }  # fmt: skip
 """Kinds of operation; noComplete and parity add one."""
 _NO_COMPLETE: Final = (2, 4)
+_DROPS: Final = (3, 4)
 _WAITS: Final = (5, 6)
+_ATTEMPTS: Final = (9, 10)
+_WORDS: Final = {_INIT: "EXCH", 8: "CCTL", 11: "A0TR", 12: "A0TX"}
+"""Kinds that a modifier of SYNCS tells."""
 _BYTES: Final = 16
 
 
@@ -40,8 +45,8 @@ def describe_mbarriers(code: KernelCode, kernel: Kernel, functions: list[Functio
     for fn in kernel.all_functions():
         for b in fn.blocks:
             for inst in b.insts:
-                kind = kinds.get(inst.loc, -1)
-                if kind >= 0 and _stands_for(inst, kind, hardware):
+                kind = next((k for k in kinds.get(inst.loc, ()) if _stands_for(inst, k, hardware)), -1)
+                if kind >= 0:
                     base, uniform, offset = (payload(o) for o in inst.src[1:4])
                     records.append((at, base, offset & 0xFFFFFFFF, min(uniform, none) << 16 | 1 << 8 | kind))
                     if hardware and kind in _NO_COMPLETE:
@@ -54,9 +59,9 @@ def describe_mbarriers(code: KernelCode, kernel: Kernel, functions: list[Functio
     code.instr_reg_map = b"".join(w.to_bytes(4, "little") for w in registers)
 
 
-def _lines(functions: list[Function]) -> dict[int, int]:
-    """PTX line -> kind of its mbarrier operation."""
-    out: dict[int, int] = {}
+def _lines(functions: list[Function]) -> dict[int, list[int]]:
+    """PTX line -> kinds of its mbarrier operations, in their order."""
+    out: dict[int, list[int]] = {}
     for f in functions:
         for s in f.body or ():
             if (
@@ -65,19 +70,17 @@ def _lines(functions: list[Function]) -> dict[int, int]:
                 and ("expect_tx" not in s.sig.mods or s.sig.name == "mbarrier.expect_tx")
             ):
                 more = "noComplete" in s.sig.mods or "parity" in s.sig.mods
-                out[s.line] = _KINDS[s.sig.name] + more
+                out.setdefault(s.line, []).append(_KINDS[s.sig.name] + more)
     return out
 
 
 def _stands_for(inst: Inst, kind: int, hardware: bool) -> bool:
-    """True if the record of an operation of this kind is about this instruction of its line."""
+    """True if the record of an operation of this kind is about this instruction of its line, which may have operations of other kinds too."""
     op = inst.op
     if kind == 7:
         return op.base == "ARRIVES"
     if hardware:
-        if op.base != "SYNCS":
-            return False
-        return op.has("TRYWAIT") if kind in (9, 10) else True
+        return op.base == "SYNCS" and _is_of_kind(op, kind)
     if kind == _INIT:
         return op.base == "STS"
     if kind in _WAITS:
@@ -85,6 +88,17 @@ def _stands_for(inst: Inst, kind: int, hardware: bool) -> bool:
     if kind in _NO_COMPLETE:
         return op.base == "ATOMS" and op.has("ADD") and imm_value(inst.src[3]) & 7 == 4
     return op.base == "ATOMS" and op.has("ARRIVE")
+
+
+def _is_of_kind(op: Op, kind: int) -> bool:
+    """True for the SYNCS operations of a kind; arrivals that expect bytes, which have no record, are of none."""
+    if kind in _WORDS:
+        return op.has(_WORDS[kind])
+    if kind in (*_WAITS, *_ATTEMPTS):
+        # A try_wait with a time tests once more, without TRYWAIT.
+        return op.has("PHASECHK") and op.has("TRYWAIT") == (kind in _ATTEMPTS)
+    arrives = op.has("A1T0") or op.has("ART0")
+    return arrives and op.has("OPTOUT") == (kind in _DROPS) and op.has("TMASK") == (kind in _NO_COMPLETE)
 
 
 def _tested(insts: list[Inst], load: Inst) -> int:

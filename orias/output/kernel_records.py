@@ -83,10 +83,11 @@ def describe(code: KernelCode, kernel: Kernel, reach: Reach, module: CubinModule
                 elif name.split(".")[0] in ("txq", "suq") and not options.debug:
                     module.uses_texture_query = True
     code.reserved_smem_used |= bool(reserved)
-    code.relocs_applied |= bool(reserved)
-    if kernel.entry.target.has(features.MERCURY_LAYOUT):
+    if kernel.entry.target.has(features.SPLIT_SEGMENTS):
         code.reserved_begin = f"{_RESERVED}begin" in reserved
         code.reserved_cap = f"{_RESERVED}cap" in reserved
+        code.reserved_offset = f"{_RESERVED}0" in reserved
+        code.relocs_applied |= code.reserved_begin or code.reserved_cap or code.reserved_offset
 
 
 def _barriers(functions: list[Func]) -> int:

@@ -62,7 +62,7 @@ def kernel_part(
         # nvlink fails on the symbol of a helper where it drops the function that the helper stands in.
         code.subs = [sub for sub in code.subs if not sub.helper]
     _name_copies(code, module, out.extensible)
-    if out.relocatable and not (text.addresses or code.reserved_smem_used):
+    if out.relocatable and not (text.addresses or code.reserved_begin or code.reserved_cap or code.reserved_offset):
         code.relocs_applied = False  # objects leave the addresses of shared memory to the linker
     if out.relocatable and not target.has(features.SPLIT_SEGMENTS):
         spaces = {v.name: v.space for v in out.variables}

@@ -49,6 +49,13 @@ LINES = {
     " mbarrier.arrive_drop.expect_tx.release.cluster.shared::cluster.b64 _, [%r4], 0;",
     "division by a uniform value": "cvt.rn.f32.u32 %f2, %t; add.f32 %f2, %f2, 0f3f000000; div.rn.f32 %f3, %f0, %f2;"
     " st.global.f32 [%p+64], %f3;",
+    "generic accesses that are relaxed": "add.u64 %q, %p, 128; "
+    + "".join(
+        f"@%y ld.relaxed.{scope}.u32 %r4, [%q+4]; @%y atom.relaxed.{scope}.add.u32 %r5, [%q+8], %r4; @%y st.relaxed.{scope}.u8 [%q+12], %r5;"
+        f" atom.relaxed.{scope}.exch.b64 %rd0, [%q+16], %rd0; atom.relaxed.{scope}.cas.b32 %r6, [%q+24], %r4, %r5;"
+        for scope in ("cta", "gpu", "sys")
+    )
+    + "st.global.v2.u32 [%p+64], {%r5, %r6};",
     "bytes and bf16": ".reg .b8 %c; cvt.u8.u32 %c, %r0; cvt.rn.bf16.s8 %h0, %c; st.global.u16 [%p+64], %h0;",
 }
 OBJECTS = [(name, arch, level) for name in LINES for arch, level in (("sm_100", 3), ("sm_120", 0), ("sm_120", 3))]

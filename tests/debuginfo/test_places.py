@@ -17,6 +17,7 @@ from tests.debuginfo.test_debuginfo import tables, text_of
 from tests.kernels.test_kernels import arguments
 from tests.rotation import rotating
 from tools.debug_info.compare_locals import compared
+from tools.debug_info.true_places import compared as true_places
 from tools.debug_info.true_places import judged
 
 KERNELS = Path(__file__).parent.parent / "kernels"
@@ -328,3 +329,9 @@ def test_elements_of_vector_registers_have_places(arch: str) -> None:
     assert found == {(n, k, t) for n, t in (("%v", 0x8E), ("%w", 0x47), ("%h", 0x81)) for k in range(4)}
     checked, wrong = wrong_places(cubin, text, arch, ("k", 1, 32, [np.arange(99, dtype=np.int32)]), [0, 7])
     assert wrong == [] and checked > 200
+
+
+def test_the_tool_passes_over_what_does_not_compile(tmp_path: Path) -> None:
+    head = ".version 8.0\n.target sm_80, debug\n.address_size 64\n"
+    text = head + ".extern .func f();\n.visible .entry k() { .reg .b32 %r; mov.u32 %r, 1; call f; ret; }\n"
+    assert true_places(text, "sm_80", 1, tmp_path) == {"files refused by Orias": 1}

@@ -6,7 +6,8 @@ The kernels of each file run on the PTX interpreter and on the cubins of ptxas a
 A place is a function, a register and a PTX line that threads reach, where the table of registers names a place.  It is true if
 at one of the line's instructions the place has the register's value there, in all threads looked at and all its words, and stale if
 there is none such.  As in `compare_locals`, the register that the line writes is not counted.  Prints how many true and stale places
-each compiler has, and at how many of ptxas's true places Orias has one too.
+each compiler has, and at how many of ptxas's true places Orias has one too.  Files that one of them refuses (an extern function that
+nothing defines) are counted and passed over.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import orias
+from orias.diag import CompileError
 from orias.ptx.parser import parse
 from orias.sim.core.sim_errors import SimError
 from orias.tools.validate.case import Case
@@ -65,11 +67,18 @@ def places(cubin: bytes, text: str, arch: str, cases: list[Case]) -> dict[Place,
 def compared(text: str, arch: str, turns: int, folder: Path) -> Counter[str]:
     """The numbers of one file."""
     module = parse(text, "k.ptx")
-    theirs = judged(text, arch, folder)
-    ours = orias.compile(text, arch=arch, debug=True).data
     sums: Counter[str] = Counter()
+    theirs = judged(text, arch, folder)
+    try:
+        ours = orias.compile(text, arch=arch, debug=True).data
+    except CompileError:
+        sums["files refused by Orias"] += 1
+        return sums
+    if not theirs:
+        sums["files refused by ptxas"] += 1
+        return sums
     for f in module.functions:
-        if not f.entry or not theirs:
+        if not f.entry:
             continue
         cases = [generate(module, f, turn) for turn in range(turns)]
         try:
