@@ -27,7 +27,7 @@ from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spi
 from orias.regalloc.spill_base import reserve_base, use_base, wants_base
 from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
-from orias.regalloc.wgmma_spill import gather_accumulators
+from orias.regalloc.wgmma_spill import cannot_be_pending, gather_accumulators
 from orias.target.register_steps import SYSTEM_REGISTERS
 
 
@@ -134,7 +134,9 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         if constants:
             spill(classes, constants, state, [], makers)
             classes = _tied_classes(fn)
-    for _ in range(fn.knobs.reg_alloc_max_spill_rounds):
+    # Rounds of spilling for operations that then run one at a time after all would be in vain.
+    rounds = 0 if cannot_be_pending(classes) else fn.knobs.reg_alloc_max_spill_rounds
+    for _ in range(rounds):
         result = Assignment()
         lacking = [file for file in FILES if file != K_R and not allocate(classes, file, result)]
         # Where there are more words than registers no attempt is needed: it fails for certain.
