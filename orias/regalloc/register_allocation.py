@@ -222,7 +222,7 @@ def _victims(
             for p in points:
                 inst = rg.insts[p]
                 if inst is not None:
-                    words = min(1 << tries, (everywhere[p] + 1) // 2)
+                    words = min(max(1 << tries, everywhere[p] // knobs.reg_alloc_spill_share), (everywhere[p] + 1) // 2)
                     penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, words - pressure.excess[p])
             pressure = Pressure(classes, file, _spread(rg, penalty))
             victims = choose_victims(pressure, pool)
