@@ -46,6 +46,7 @@ class Knobs:
         "reg_alloc_share_distance",
         "reg_alloc_share_spans",
         "reg_alloc_snug_reach",
+        "reg_alloc_spill_together",
         "reg_alloc_spill_share",
         "reg_alloc_spill_budget",
         "reg_alloc_spill_step_failures",
@@ -233,6 +234,7 @@ class Knobs:
     reg_alloc_max_spill_rounds: int
     reg_alloc_spill_step_failures: int
     reg_alloc_spill_step_most: int
+    reg_alloc_spill_together: int
     reg_alloc_spill_share: int
     reg_alloc_spill_budget: int
     reg_alloc_remat_gain: int

@@ -222,7 +222,9 @@ def _victims(
             for p in points:
                 inst = rg.insts[p]
                 if inst is not None:
-                    words = min(max(1 << tries, everywhere[p] // knobs.reg_alloc_spill_share), (everywhere[p] + 1) // 2)
+                    together = everywhere[p]
+                    share = together // knobs.reg_alloc_spill_share if together >= knobs.reg_alloc_spill_together else 0
+                    words = min(max(1 << tries, share), (together + 1) // 2)
                     penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, words - pressure.excess[p])
             pressure = Pressure(classes, file, _spread(rg, penalty))
             victims = choose_victims(pressure, pool)

@@ -117,6 +117,7 @@ NEEDS = {
     "RegAllocMaxSpillRounds": "a kernel that 60 rounds do not fit",
     "RegAllocSpillStepFailures": "a kernel where many values have no place among free registers",
     "RegAllocSpillStepMost": "a kernel where hundreds of values have no place among free registers",
+    "RegAllocSpillTogether": "a kernel where many values have no place at the same point",
     "RegAllocSpillShare": "a kernel where many values have no place at the same point",
     "RegAllocSpillBudget": "hundreds of thousands of candidates",
     "SchedSharedSources": "products whose reads collide (tests/schedule/test_spread_reads.py)",
