@@ -215,6 +215,10 @@ def _victims(
         step = min(max(1, len(failed) // knobs.reg_alloc_spill_step_failures), knobs.reg_alloc_spill_step_most)
         # How many words fail at each point: where spilling did not end this before, more than one of them needs a register.
         everywhere = Counter(p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e))
+        # How many classes do: of those some may find a place once others have one, of the words of one class none does.
+        together = Counter(
+            p for c in failed for p in {p for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}
+        )
         tries = penalty.get(_TRIES, 0)
         penalty[_TRIES] = tries + 1
         # A value that is read just after the fullest point needs a register there even if it is spilled.
@@ -222,9 +226,12 @@ def _victims(
             for p in points:
                 inst = rg.insts[p]
                 if inst is not None:
-                    together = everywhere[p]
-                    share = together // knobs.reg_alloc_spill_share if together >= knobs.reg_alloc_spill_together else 0
-                    words = min(max(1 << tries, share), (together + 1) // 2)
+                    share = (
+                        together[p] // knobs.reg_alloc_spill_share
+                        if together[p] >= knobs.reg_alloc_spill_together
+                        else 0
+                    )
+                    words = min(max(1 << tries, share), (everywhere[p] + 1) // 2)
                     penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, words - pressure.excess[p])
             pressure = Pressure(classes, file, _spread(rg, penalty))
             victims = choose_victims(pressure, pool)
