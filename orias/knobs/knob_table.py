@@ -162,6 +162,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     # allocation
     Knob("LoopWeightBits", 3, 0, 8, "bits", "AllocateRegisters, ConvertToUniformReg", "Logarithm of the iterations that a loop counts for."),
     Knob("RegAllocNumNonSpillTrials", 8, 1, 256, "tries", "AllocateRegisters", "Orders that are tried before something is spilled.", True),
+    Knob("RegAllocTrialFailures", 24, 0, 100_000, "values", "AllocateRegisters", "Values without a place in the first order, in a function of hundreds, above which no other order is tried."),
     Knob("RegAllocCoalesceMaxWords", 16, 8, 64, "words", "AllocateRegisters", "Width that registers joined because of a move may come to."),
     Knob("RegAllocRestDistance", 8, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after its last use, where there are enough."),
     Knob("RegAllocLateReadDistance", 6, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after an operation that reads it late, where there are enough."),
@@ -172,6 +173,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("RegAllocMaxSpillRounds", 60, 20, 1_000, "rounds", "AllocateRegisters", "How often spilling and allocation repeat before the kernel is refused."),
     Knob("RegAllocSpillStepFailures", 16, 1, 100_000, "values", "AllocateRegisters", "Values without a place among free registers for each register that the next round takes away where they live."),
     Knob("RegAllocSpillStepMost", 8, 1, 256, "registers", "AllocateRegisters", "The most registers that a round takes away there."),
+    Knob("RegAllocSpillTogether", 16, 1, 100_000, "values", "AllocateRegisters", "Values without a place at the same point from which on a round takes away a share of their registers there."),
+    Knob("RegAllocSpillShare", 4, 2, 256, "values", "AllocateRegisters", "Of so many of them, one register."),
     Knob("RegAllocSpillBudget", 200 * _M, 1_024, 2_000 * _M, "bits", "AllocateRegisters", "Work of the choice of what to spill."),
     Knob("RegAllocRematGain", 4, 1, 1_000, "", "AllocateRegisters", "How many times cheaper than a spill it is to compute a value again."),
     Knob("RegAllocShareDistance", 12, 0, 10_000, "instructions", "AllocateRegisters", "Distance within which a reloaded value stays in its register for the next reader."),

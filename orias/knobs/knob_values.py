@@ -35,6 +35,7 @@ class Knobs:
         "reassociate_terms",
         "reg_alloc_num_non_spill_trials",
         "reg_alloc_call_read_distance",
+        "reg_alloc_trial_failures",
         "reg_alloc_coalesce_max_words",
         "reg_alloc_late_read_distance",
         "reg_alloc_max_spill_rounds",
@@ -45,6 +46,8 @@ class Knobs:
         "reg_alloc_share_distance",
         "reg_alloc_share_spans",
         "reg_alloc_snug_reach",
+        "reg_alloc_spill_together",
+        "reg_alloc_spill_share",
         "reg_alloc_spill_budget",
         "reg_alloc_spill_step_failures",
         "reg_alloc_spill_step_most",
@@ -220,6 +223,7 @@ class Knobs:
     sched_branch_latency: int
     loop_weight_bits: int
     reg_alloc_num_non_spill_trials: int
+    reg_alloc_trial_failures: int
     reg_alloc_coalesce_max_words: int
     reg_alloc_rest_distance: int
     reg_alloc_late_read_distance: int
@@ -230,6 +234,8 @@ class Knobs:
     reg_alloc_max_spill_rounds: int
     reg_alloc_spill_step_failures: int
     reg_alloc_spill_step_most: int
+    reg_alloc_spill_together: int
+    reg_alloc_spill_share: int
     reg_alloc_spill_budget: int
     reg_alloc_remat_gain: int
     reg_alloc_share_distance: int

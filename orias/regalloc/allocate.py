@@ -148,15 +148,18 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
 
     It is tried when there are enough registers at every point but the first order did not find an assignment: the
     tightest packing first, then the longest classes first, then repeatedly the classes first that failed before.  In a large
-    function it ends early where many classes fail in both of the first two tries, and where several tries left no fewer than those
-    before.
+    function nothing is tried where the first order left very many classes, and it ends early where many fail in both of the first two
+    tries, and where several tries left no fewer than those before.
     """
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
+    knobs = classes.rg.fn.knobs
+    if len(todo) >= _LARGE and len(failed) > knobs.reg_alloc_trial_failures:
+        return False
     fewest = len(todo) + 1
     in_vain = 0
     rest = [c for c in result.failed if c.file != file]
-    for k in range(classes.rg.fn.knobs.reg_alloc_num_non_spill_trials):
+    for k in range(knobs.reg_alloc_num_non_spill_trials):
         if k == 0:
             todo.sort(key=usual_order)
         elif k == 1:

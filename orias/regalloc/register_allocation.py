@@ -27,7 +27,7 @@ from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spi
 from orias.regalloc.spill_base import reserve_base, use_base, wants_base
 from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
-from orias.regalloc.wgmma_spill import gather_accumulators
+from orias.regalloc.wgmma_spill import cannot_be_pending, gather_accumulators
 from orias.target.register_steps import SYSTEM_REGISTERS
 
 
@@ -134,7 +134,9 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         if constants:
             spill(classes, constants, state, [], makers)
             classes = _tied_classes(fn)
-    for _ in range(fn.knobs.reg_alloc_max_spill_rounds):
+    # Rounds of spilling for operations that then run one at a time after all would be in vain.
+    rounds = 0 if cannot_be_pending(classes) else fn.knobs.reg_alloc_max_spill_rounds
+    for _ in range(rounds):
         result = Assignment()
         lacking = [file for file in FILES if file != K_R and not allocate(classes, file, result)]
         # Where there are more words than registers no attempt is needed: it fails for certain.
@@ -213,6 +215,10 @@ def _victims(
         step = min(max(1, len(failed) // knobs.reg_alloc_spill_step_failures), knobs.reg_alloc_spill_step_most)
         # How many words fail at each point: where spilling did not end this before, more than one of them needs a register.
         everywhere = Counter(p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e))
+        # How many classes do: of those some may find a place once others have one, of the words of one class none does.
+        together = Counter(
+            p for c in failed for p in {p for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}
+        )
         tries = penalty.get(_TRIES, 0)
         penalty[_TRIES] = tries + 1
         # A value that is read just after the fullest point needs a register there even if it is spilled.
@@ -220,7 +226,12 @@ def _victims(
             for p in points:
                 inst = rg.insts[p]
                 if inst is not None:
-                    words = min(1 << tries, (everywhere[p] + 1) // 2)
+                    share = (
+                        together[p] // knobs.reg_alloc_spill_share
+                        if together[p] >= knobs.reg_alloc_spill_together
+                        else 0
+                    )
+                    words = min(max(1 << tries, share), (everywhere[p] + 1) // 2)
                     penalty[inst.uid] = penalty.get(inst.uid, 0) + max(step, words - pressure.excess[p])
             pressure = Pressure(classes, file, _spread(rg, penalty))
             victims = choose_victims(pressure, pool)

@@ -5,13 +5,16 @@ Where allocation fails, the operations of the function run one at a time (``Func
 operation and back after it.  Between operations its words are then ordinary values, which can be spilled.
 """
 
-from orias.analysis.inflight import InFlight, union
-from orias.isa.gmma_forms import accumulator_words, c_count, c_start
+from orias.analysis.inflight import InFlight, has_operations, union
+from orias.isa.gmma_forms import FIRST_REGISTER, accumulator_words, c_count, c_start
 from orias.isa.op import F_WGMMA, F_WGMMA_SYNC
-from orias.isa.operand import K_R, is_zero_reg
+from orias.isa.operand import K_R, is_vreg, is_zero_reg, lane_words, vreg
 from orias.isa.roles import MOVE
 from orias.ori.ir import Func, Inst
 from orias.ori.remarks import FUNCTION_REGISTERS, PIPELINE_REGISTERS
+from orias.regalloc.accumulator_registers import vectors
+from orias.regalloc.coalesce import Classes, Cls
+from orias.regalloc.files import usable
 
 
 def gather_accumulators(fn: Func) -> None:
@@ -73,3 +76,39 @@ def _under_way(fn: Func) -> int:
                 if inst.op.flags & F_WGMMA:
                     most = max(most, sum(n for o, n in words.items() if held & bits[o]))
     return most
+
+
+def cannot_be_pending(classes: Classes) -> bool:
+    """True if somewhere the pending operations hold more words than there are registers for them, whatever is spilled.
+
+    What they hold are accumulators, A in registers and its metadata.  Each stays in its registers until the wait, and spilling A
+    earlier changes nothing about that.  False where operations run one at a time.
+    """
+    fn = classes.rg.fn
+    if fn.wgmma_serial or not has_operations(fn):
+        return False
+    numbers: dict[tuple[Cls, int], int] = {}
+
+    def held(inst: Inst) -> int:
+        mask = 0
+        for o in [*inst.dst, *vectors(inst)]:
+            c = classes.of[vreg(o)] if is_vreg(o) else None
+            if c is None:
+                continue
+            first, count = lane_words(o, fn.vwidth[vreg(o)])
+            at = classes.place[vreg(o)] + first
+            for place in range(at, at + count):
+                mask |= 1 << numbers.setdefault((c, place), len(numbers))
+        return mask
+
+    room = (usable(fn, K_R) >> FIRST_REGISTER).bit_count()
+    flight = InFlight(fn, held)
+    for b in fn.blocks:
+        state = flight.before.get(b.id)
+        if state is None:
+            continue
+        for inst in b.insts:
+            state = flight.step(inst, state)
+            if inst.op.flags & F_WGMMA and union(state).bit_count() > room:
+                return True
+    return False
