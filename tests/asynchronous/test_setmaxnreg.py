@@ -1,12 +1,16 @@
 """setmaxnreg: the register count at entry, the registers used in each part, and what is said where it is ignored."""
 
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orias.api import Cubin, compile_sources
 from orias.diag import CompileError
 from orias.options import Options
+from orias.sim import load
+from tests.oracle import compile_or_none
 from tests.ptx.corpus import corpus
 
 HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
@@ -59,6 +63,19 @@ def test_parts_have_their_own_limits(arch: str) -> None:
     assert highest(lines[:take]) < 166
     assert 198 <= highest(lines[take:give]) < 238
     assert highest(lines[give:]) < 22
+
+
+@pytest.mark.parametrize("compiler", ["orias", "ptxas"])
+def test_registers_that_a_warp_asks_for_later_are_its_own(compiler: str, tmp_path: Path) -> None:
+    text = specialised(200)
+    (tmp_path / "a.ptx").write_text(text)
+    data = compiled(text).data if compiler == "orias" else compile_or_none(tmp_path / "a.ptx", "sm_90a", [], tmp_path)
+    assert data is not None
+    given = np.arange(200, dtype=np.float32)
+    values = given.copy()
+    load(data).launch("k", 1, 384, [values, np.uint32(1)])
+    # The first four warps change the first and the last few.
+    assert np.array_equal(values[8:192], given[::-1][8:192])
 
 
 @pytest.mark.parametrize(

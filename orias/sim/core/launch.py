@@ -336,9 +336,11 @@ class Launch:
 
     @property
     def register_count(self) -> int:
-        """Registers per thread: the count in the file, but at least what callees may use."""
+        """Registers per thread: the count in the file, but at least what callees may use, and what warps ask for later."""
         counts = [f.num_regs for f in self.image.reader.functions.values()]
-        return 255 if self.kernel.num_regs == 0 else max(self.kernel.num_regs, 24, *counts)
+        if self.kernel.num_regs == 0:
+            return 255
+        return max(self.kernel.num_regs, 24, self.image.most_asked_registers, *counts)
 
     def _batch(self, blocks: Arr, padded: int, size: int, ranks: int) -> None:
         image, t = self.image, self.image.target

@@ -1,8 +1,10 @@
 """A cubin in the memory of a device: code with its addresses filled in, data, and the plans of its instructions."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
 import numpy.typing as npt
 
 from orias.cubin import elf
@@ -42,7 +44,7 @@ from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.isa_table import EncodeError, IsaTable
 from orias.isa.isa_table import load as load_table
 from orias.isa.op import Op
-from orias.isa.operand import imm, imm64, is_imm, payload
+from orias.isa.operand import imm, imm64, imm_value, is_imm, payload
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan
@@ -81,6 +83,10 @@ _BYTES: Final[dict[int, int]] = {
 """Types for one byte of an address -> its number."""
 _CONTROL: Final = 0x1FFFFF << 105
 _LIMIT: Final = 1 << 15
+_OPCODE: Final = 0xFFF
+_SETTINGS: Final = (0x3C8, 0x9C8)
+"""Opcodes of USETMAXREG (``isa/data/bulk.isa``), which words are decoded for."""
+_ALL_REGISTERS: Final = 255
 _known: dict[tuple[str, int], Plan] = {}
 """Plans by (instruction table, word without control bits); plans that depend on their address are not in it."""
 _known_records: dict[tuple[str, int, int], tuple[object, ...] | None] = {}
@@ -363,6 +369,18 @@ class LoadedCubin:
             if name == kernel or name not in self.kernels:
                 found.update(d.op for k in range(0, len(code), 16) if (d := self._decoded(code, k)) is not None)
         return found
+
+    @cached_property
+    def most_asked_registers(self) -> int:
+        """The most registers that a warp asks for with USETMAXREG in any function; 0 without it."""
+        most = 0
+        for _, code, _ in self._code:
+            low = np.frombuffer(code, "<u2", len(code) // 16 * 8)[::8] & _OPCODE
+            for k in np.flatnonzero(np.isin(low, _SETTINGS)).tolist():
+                d = self._decoded(code, 16 * k)
+                if d is not None and d.op.base == "USETMAXREG":
+                    most = max(most, imm_value(d.src[0]) if is_imm(d.src[0]) else _ALL_REGISTERS)
+        return most
 
     def decoded(self, index: int) -> Decoded | None:
         """The instruction at an index; None where there is none."""
