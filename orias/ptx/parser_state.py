@@ -37,6 +37,8 @@ expressions to within ten."""
 _DOTTED: Final = sorted(
     (n for n in (*NAMES, *_TOKENS) if "." in n and "::" not in n and n not in _SHORTER), key=len, reverse=True
 )
+_MOST_WORDS: Final = max(n.count(".") for n in (*NAMES, *_TOKENS)) + 1
+"""Words of the longest name."""
 
 
 def glued_name(opcode: str) -> str:
@@ -181,7 +183,7 @@ class State:
             [k for k in (lex.source.find(c, lex.start) for c in " \t\r\f\n;,") if k >= 0], default=len(lex.source)
         )
         parts = lex.source[lex.start : end].split(".")
-        names = [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
+        names = (".".join(parts[:n]) for n in range(min(len(parts), _MOST_WORDS), 1, -1))
         found = next((n for n in names if (n in NAMES or n in _TOKENS) and n not in _SHORTER), lex.text)
         return found.partition("::")[0]
 

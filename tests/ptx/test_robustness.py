@@ -1,6 +1,7 @@
 """Damaged and hostile input ends in a Module or a CompileError, soon."""
 
 import random
+import tracemalloc
 
 import pytest
 
@@ -114,6 +115,16 @@ HOSTILE = {
 def test_hostile(name: str) -> None:
     with must_end(60):
         survive(HOSTILE[name])
+
+
+@pytest.mark.parametrize("name", ["modifiers", "signs", "wide vector", "dimensions"])
+def test_memory_of_one_statement(name: str) -> None:
+    tracemalloc.start()
+    try:
+        survive(HOSTILE[name])
+        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_effort_grows_with_the_text() -> None:
