@@ -20,6 +20,8 @@ from orias.sim.sass.memory_places import address32, address64
 from orias.timing.play import visit
 
 Arr = npt.NDArray[Any]
+_LONGEST_RETRY: Final = 16
+"""Instructions of a loop that only repeats a TRYWAIT."""
 _CACHED: Final = ("LDG", "LD")
 """Loads whose data stays in the first cache, unless they are strong."""
 
@@ -209,8 +211,24 @@ def record(
     return out
 
 
+def _retries(code: KernelCode) -> dict[int, int]:
+    """The instructions of each loop that does nothing but repeat a TRYWAIT -> the TRYWAIT."""
+    out: dict[int, int] = {}
+    for branch in code.nodes:
+        if not branch.d.op.flags & F_JUMP or len(branch.targets) != 1:
+            continue
+        loop = range(branch.targets[0], branch.index + 1)
+        if not 0 < len(loop) <= _LONGEST_RETRY:
+            continue
+        polls = [k for k in loop if code.nodes[k].d.op.has("TRYWAIT")]
+        others = [code.nodes[k] for k in loop if k not in polls and k != branch.index]
+        if len(polls) == 1 and all(n.fixed and not n.d.op.flags & F_JUMP for n in others):
+            out.update(dict.fromkeys(loop, polls[0]))
+    return out
+
+
 def without_polls(trace: list[tuple[int, int, int]], code: KernelCode) -> list[tuple[int, int, int]]:
-    """The trace without failed polls: of a TRYWAIT that is repeated with only branches between, the last one.
+    """The trace without failed polls: of a TRYWAIT that is repeated with only branches between, or in a loop of its own, the last one.
 
     A GPU suspends the warp at the first; how often one fails in the simulator depends on the turns that its warps take.
     """
@@ -218,6 +236,7 @@ def without_polls(trace: list[tuple[int, int, int]], code: KernelCode) -> list[t
     if not polls:
         return trace
     branches = {k for k, n in enumerate(code.nodes) if n.d.op.flags & F_JUMP}
+    retries = _retries(code)
     out: list[tuple[int, int, int]] = []
     last: dict[int, int] = {}
     """Index of a poll -> where it is in `out`, since the last instruction of another kind."""
@@ -230,7 +249,8 @@ def without_polls(trace: list[tuple[int, int, int]], code: KernelCode) -> list[t
                 last = {k: n for k, n in last.items() if n < at}
             last[index] = len(out)
         elif index not in branches:
-            last.clear()
+            poll = retries.get(index, -1)
+            last = {poll: last[poll]} if poll in last else {}
         out.append(step)
     return out
 

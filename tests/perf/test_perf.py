@@ -15,7 +15,7 @@ from orias.perf.measure import costs, loop_cost
 from orias.perf.report import report
 from orias.perf.report_text import compared, comparison, text
 from orias.perf.resident_blocks import occupancy
-from orias.perf.trace import record
+from orias.perf.trace import record, without_polls
 from orias.sim.core.image import load
 from orias.target.profile import profile_of_sm
 from orias.timing.play import step_of
@@ -189,3 +189,40 @@ def test_wrong_use(
     captured = capsys.readouterr()
     assert message in captured.err
     assert captured.err.count("\n") == 1
+
+
+WAITS = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %a; .reg .b32 %r<4>; .reg .pred %p;
+  .shared .align 8 .b64 barrier;
+  ld.param.u64 %a, [p];
+  mov.u32 %r3, %tid.x;
+  mov.u32 %r2, barrier;
+L: add.u32 %r3, %r3, 1;
+  mbarrier.try_wait.parity.shared::cta.b64 %p, [%r2], 0;
+  @!%p bra L;
+  st.global.u32 [%a], %r3;
+  ret;
+}
+"""
+
+
+def test_failed_polls_do_not_count() -> None:
+    (code,) = kernels(orias.compile(WAITS, arch="sm_90").data)
+    poll = next(n.index for n in code.nodes if n.d.op.has("TRYWAIT"))
+    branch = next(n for n in code.nodes[poll:] if n.targets)
+    assert branch.targets[0] <= poll < branch.index > branch.targets[0] + 1
+    loop = range(branch.targets[0], branch.index + 1)
+    before, after = range(loop.start), range(loop.stop, len(code.nodes))
+
+    def trace(*parts: range) -> list[tuple[int, int, int]]:
+        return [(k, 0, 0) for part in parts for k in part]
+
+    assert without_polls(trace(before, loop, loop, loop, after), code) == trace(before, loop, after)
+    # Waits one after the other are not one.
+    twice = trace(before, loop, after, before, loop, after)
+    assert without_polls(twice, code) == twice
