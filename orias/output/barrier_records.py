@@ -94,7 +94,7 @@ def _is_of_kind(op: Op, kind: int) -> bool:
     """True for the SYNCS operations of a kind; arrivals that expect bytes, which have no record, are of none."""
     if kind in _WORDS:
         return op.has(_WORDS[kind])
-    if kind in (*_WAITS, *_ATTEMPTS):
+    if kind in _WAITS or kind in _ATTEMPTS:
         # A try_wait with a time tests once more, without TRYWAIT.
         return op.has("PHASECHK") and op.has("TRYWAIT") == (kind in _ATTEMPTS)
     arrives = op.has("A1T0") or op.has("ART0")
