@@ -38,6 +38,8 @@ _NOT_JUDGED = (
     "BRX",
     "DEPBAR",
 )
+_STOCHASTIC = "RS"
+"""Stochastic rounding, which PTX has for sm_100 and sm_103 only; nvlink gives nothing back on sm_121."""
 _NOT_ON_100 = ("REDUX.MAX.S32 ", "REDUX.MIN.S32 ")
 """Operations of sm_120 that nvlink makes CREDUX on sm_100 to 110, which is what Orias writes there."""
 _MIXED = 4
@@ -349,6 +351,8 @@ def judgeable(line: str, arch: str = "") -> bool:
     if _HANDLES in key.split() or (arch == "sm_100" and key.startswith(_NOT_ON_100)):
         return False
     members = members_of(key)
+    if arch == "sm_120" and any(_STOCHASTIC in m.name.split(".") for m in members):
+        return False
     if len(members) > 1 and members[-1].name == "NOP":
         members.pop()
     return not any(op(m.name).flags & _PLACES or op(m.name).base in _NOT_JUDGED for m in members)
