@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, final
 
 import numpy as np
@@ -211,6 +212,7 @@ def record(
     return out
 
 
+@lru_cache(maxsize=1)
 def _retries(code: KernelCode) -> dict[int, int]:
     """The instructions of each loop that does nothing but repeat a TRYWAIT -> the TRYWAIT."""
     out: dict[int, int] = {}
