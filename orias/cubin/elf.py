@@ -175,7 +175,9 @@ _LEAST_SM: Final = 10
 class ElfFile:
     """A parsed cubin: header fields, sections, symbols, segments, and relocations by section."""
 
-    __slots__ = ("abi_version", "data", "flags", "osabi", "sections", "segments", "symbols", "type")
+    __slots__ = (
+        "_by_name", "_relocated", "_symbols_of", "abi_version", "data", "flags", "osabi", "sections", "segments", "symbols", "type"
+    )  # fmt: skip
 
     def __init__(self, data: bytes) -> None:
         self.data: bytes = data
@@ -199,6 +201,14 @@ class ElfFile:
         self._read_sections(shoff, shentsize, shnum, shstrndx)
         self._read_segments(phoff, phentsize, phnum)
         self._read_symbols()
+        self._by_name: dict[str, Section] = {sec.name: sec for sec in reversed(self.sections)}
+        self._relocated: dict[int, list[Section]] = {}
+        for sec in self.sections:
+            if sec.type in (SHT_REL, SHT_RELA):
+                self._relocated.setdefault(sec.info, []).append(sec)
+        self._symbols_of: dict[int, list[Symbol]] = {}
+        for symbol in self.symbols:
+            self._symbols_of.setdefault(symbol.section, []).append(symbol)
 
     @property
     def is_old(self) -> bool:
@@ -267,10 +277,11 @@ class ElfFile:
 
     def section(self, name: str) -> Section | None:
         """The first section with this name."""
-        for sec in self.sections:
-            if sec.name == name:
-                return sec
-        return None
+        return self._by_name.get(name)
+
+    def symbols_of(self, section: int) -> list[Symbol]:
+        """The symbols of the section with this index, in file order; not to be changed."""
+        return self._symbols_of.get(section, [])
 
     def symbol(self, index: int, what: str) -> Symbol:
         """The symbol with this index; CubinError, which names ``what`` refers to it, if there is none."""
@@ -288,8 +299,8 @@ class ElfFile:
     def relocations(self, target: Section) -> list[ElfReloc]:
         """All relocations of a section, in file order (REL and RELA sections in section order)."""
         out: list[ElfReloc] = []
-        for sec in self.sections:
-            if sec.type in (SHT_REL, SHT_RELA) and sec.info == target.index and sec.name.endswith(target.name):
+        for sec in self._relocated.get(target.index, ()):
+            if sec.name.endswith(target.name):
                 out.extend(self.relocation_entries(sec))
         return out
 

@@ -178,8 +178,8 @@ class Reader:
             k.binding = symbol.bind
             if not self.facts.split_segments:
                 k.num_regs = text.info >> 24
-            for s in self.elf.symbols:
-                if s.section == text.index and s.type == elf.STT_FUNC and s.name != name:
+            for s in self.elf.symbols_of(text.index):
+                if s.type == elf.STT_FUNC and s.name != name:
                     sub = SubFunction(s.name, s.value, s.size, "$__internal_" in s.name)
                     sub.binding = s.bind
                     k.subs.append(sub)
@@ -203,8 +203,8 @@ class Reader:
         self.module.kernels = local + [k for k in found if k.is_entry or k.binding != LOCAL][::-1]
 
     def _function_symbol(self, text: Section, name: str) -> Symbol:
-        for s in self.elf.symbols:
-            if s.name == name and s.section == text.index and s.type == elf.STT_FUNC:
+        for s in self.elf.symbols_of(text.index):
+            if s.name == name and s.type == elf.STT_FUNC:
                 return s
         raise CubinError(f"{text.name}: there is no function symbol {name}")
 
@@ -216,9 +216,8 @@ class Reader:
 
     def _kernel_sections(self, k: KernelCode, text: Section) -> None:
         k.relocs = self._relocs(text)
-        for s in self.elf.sections:
-            if s.name in (f".rel.text.{k.name}", f".rela.text.{k.name}") and not s.data:
-                k.relocs_applied = True
+        applied = (self.elf.section(prefix + k.name) for prefix in (".rel.text.", ".rela.text."))
+        k.relocs_applied = any(s is not None and not s.data for s in applied)
         shared = self.elf.section(f".nv.shared.{k.name}")
         if shared is not None and not self.relocatable:
             reserved = 0 if self.module.extensible else self.facts.system_shared
@@ -228,16 +227,16 @@ class Reader:
             if k.shared_size == 0:
                 k.shared_dynamic.append(Variable("", "shared", 0, shared.align))
         if shared is not None and self.relocatable:
-            for s2 in self.elf.symbols:
-                if s2.section == shared.index and s2.type == elf.STT_CUDA_OBJECT:
-                    k.shared.append(Variable(s2.name, "shared", s2.size, s2.value))
+            for s in self.elf.symbols_of(shared.index):
+                if s.type == elf.STT_CUDA_OBJECT:
+                    k.shared.append(Variable(s.name, "shared", s.size, s.value))
         bank2 = self.elf.section(f".nv.constant2.{k.name}")
         if bank2 is not None:
             k.const2, k.const2_align = bank2.data, bank2.align
             if self.elf.section(f".rela.nv.constant2.{k.name}") is not None:
                 k.const2_resolved = True
-            for part in self.elf.symbols:
-                if part.section == bank2.index and part.type == elf.STT_CUDA_OBJECT:
+            for part in self.elf.symbols_of(bank2.index):
+                if part.type == elf.STT_CUDA_OBJECT:
                     k.const2_parts.append((part.value, part.size))
         bank0 = self.elf.section(f".nv.constant0.{k.name}")
         if bank0 is not None:
@@ -442,7 +441,8 @@ class Reader:
             entries = FrameReader(section.data).run()
         except CubinError:
             return
-        order = [k for s in self.elf.sections for k in self.module.kernels if s.name == f".text.{k.name}"]
+        by_text = {f".text.{k.name}": k for k in self.module.kernels}
+        order = [by_text[s.name] for s in self.elf.sections if s.name in by_text]
         at = 0
         for k in order:
             if at < len(entries):

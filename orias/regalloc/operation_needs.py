@@ -4,12 +4,11 @@ from typing import Final
 
 from orias.diag import CompileError, Diagnostic
 from orias.isa.gmma_forms import A_WORDS, FIRST_REGISTER, a_in_registers, accumulator_words
-from orias.isa.op import F_WGMMA
+from orias.isa.op import F_WGMMA, TENSOR
 from orias.isa.operand import K_R, is_zero_reg, kind_of
 from orias.ori.ir import Func, Inst
 from orias.target.register_steps import SYSTEM_REGISTERS
 
-_TENSOR_MEMORY: Final = ("LDTM", "STTM")
 _FIRST_OF_TENSOR_MEMORY: Final = 16
 """As ``FIRST_REGISTER``, for these: ptxas 13.0.88 asks for 82 registers for 64 values, for 146 for 128 (message C7602)."""
 
@@ -23,7 +22,7 @@ def _needs(fn: Func, inst: Inst) -> int:
     if inst.op.flags & F_WGMMA and not is_zero_reg(inst.dst[0]):
         sources = A_WORDS if a_in_registers(inst.src) else 0
         return FIRST_REGISTER + accumulator_words(inst.op) + sources + SYSTEM_REGISTERS
-    if inst.op.base in _TENSOR_MEMORY:
+    if inst.op.space & TENSOR:
         values = (fn.width(o) for o in [*inst.dst, *inst.src] if kind_of(o) == K_R)
         return _FIRST_OF_TENSOR_MEMORY + max(values, default=0) + SYSTEM_REGISTERS
     return 0

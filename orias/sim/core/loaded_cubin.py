@@ -198,8 +198,9 @@ class LoadedCubin:
     def _relocate_text(self) -> None:
         """Reads the relocations of code, which exist in objects and where functions have sections of their own (-g)."""
         elf = self.reader.elf
+        texts = {s.name: s for s in reversed(elf.sections)}
         for k, (at, code, name) in enumerate(self._code):
-            s = next(s for s in elf.sections if s.name == f".text.{name}")
+            s = texts[f".text.{name}"]
             changed = bytearray(code)
             for r in elf.relocations(s):
                 if elf.symbol(r.symbol, s.name).name == _UNIFIED:
