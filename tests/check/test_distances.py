@@ -14,9 +14,11 @@ from orias.isa.decode import Decoded
 from orias.isa.op import F_WGMMA, Op, op
 from orias.isa.operand import PT, RZ
 from orias.isa.rawtable import read_file
+from orias.timing.bounds import Bound
 from orias.timing.latency import base_class, latency
 from orias.timing.needs import Facts
 from orias.timing.units import NEEDS_WRITE, UNIFORM, units
+from tools.latency.bounds import agree
 
 FORMS = (
     "IMAD.WIDE", "IMAD.HI", "HADD2.F32", "HFMA2.MMA", "HMMA.16816.F32", "HMMA.1688.F32", "IMMA.8816.S8.S8", "IMMA.16832.U4.U4", "F2F.F64.F32",
@@ -42,7 +44,7 @@ def representatives(sm: int) -> list[Op]:
     return list(out.values())
 
 
-@pytest.mark.parametrize("sm", [75, 80, 86, 89, 90])
+@pytest.mark.parametrize("sm", [75, 80, 86, 89, 90, 100, 103, 110, 120])
 def test_never_less_than_asked_for(sm: int) -> None:
     lat, facts = latency(sm), Facts(sm)
     ops = representatives(sm)
@@ -55,6 +57,8 @@ def test_never_less_than_asked_for(sm: int) -> None:
         for kind, unit in UNITS.items():
             if (kind in ("gpr", "pred")) != (lat.units.pipe(p) != UNIFORM):
                 continue
+            if kind == "pred" and c.base == "FADD":
+                continue  # it reads no predicate but its guard
             for slot, word in product((0, 2, SLOT_GUARD) if "pred" in kind else (0, 2), (0, 1)):
                 have, need = lat.raw(p, word, c, unit, slot), facts.raw(p, word, reader, unit, slot)
                 if have < need:
@@ -70,6 +74,28 @@ def test_seen_in_random_programs() -> None:
     assert latency(86).waw(op("IMMA.8816.S8.S8"), op("HADD2"), 4) == 13
     assert latency(86).waw(op("IMMA.8816.S8.S8"), op("FADD"), 4) == 9
     assert latency(80).waw(op("HSETP2.GE.AND"), op("PLOP3.LUT"), P_BASE) == 5
+
+
+@pytest.mark.parametrize("sm", [80, 86, 89, 90, 100, 103, 110, 120])
+def test_an_address_whose_state_space_is_asked_for(sm: int) -> None:
+    """QSPC gets its address as loads do; the corpus has too few pairs, programs made for it many."""
+    query = Decoded(op("QSPC.E.S"), PT, [RZ], [RZ] * 4, 0)
+    for producer in ("SEL", "IADD3", "LOP3.LUT"):
+        assert Facts(sm).raw(op(producer), 0, query, 4, 1) == 5
+
+
+def test_few_samples_that_other_targets_confirm() -> None:
+    """A uniform predicate reaches the ALU after 6 cycles on every target; sm_110 alone has too few samples."""
+    mix = Decoded(op("PLOP3.LUT"), PT, [RZ], [RZ] * 4, 0)
+    assert {Facts(sm).raw(op("UISETP.LT.AND"), 0, mix, UP_BASE, 1) for sm in (90, 100, 103, 110, 120)} == {6}
+    rows = {
+        (sm, "upred", "UALU"): {"ALU": Bound(6, sm != 110), "BRA": Bound(9, sm == 100)} for sm in (90, 100, 103, 110)
+    }
+    rows[120, "upred", "UALU"] = {"ALU": Bound(7, False), "BRA": Bound(9, False)}
+    agree(rows)
+    assert rows[110, "upred", "UALU"]["ALU"].sure
+    assert not rows[120, "upred", "UALU"]["ALU"].sure
+    assert not rows[110, "upred", "UALU"]["BRA"].sure
 
 
 def test_seen_in_libraries() -> None:

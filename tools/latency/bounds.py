@@ -7,7 +7,7 @@
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
 reduces such lists, and a list of ``import.py``'s form, to classes of operations in ``orias/timing/data/minimum.txt`` and,
 for second writes, ``orias/timing/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
-same size stays sure.  ``--lower``: no entry becomes sure either, there is no new row, and second writes seen once or twice do not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).  ``--once``: they do count (for code that many machines run, as that
+same size stays sure; an entry for reads with few samples becomes sure where three other targets are sure of the same.  ``--lower``: no entry becomes sure either, there is no new row, and second writes seen once or twice do not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).  ``--once``: they do count (for code that many machines run, as that
 of libraries): what was seen to work is no alarm.
 """
 
@@ -51,6 +51,8 @@ MANY_SAMPLES = 30
 MANY_AT_MINIMUM = 10
 LONGEST = 15
 """Cycles of the longest latency outside matrix operations: a larger minimum is that of habit, not of the hardware."""
+AGREEING = 3
+"""Targets whose sure entries make one of the same size sure that has few samples."""
 NEAR = 4
 """Cycles above the smallest of a row from which on an entry needs more samples."""
 Key = tuple[int, str, str, str]
@@ -181,6 +183,18 @@ def merge(row: dict[str, Bound], name: str, found: Bound, lower: bool, reads: bo
         row[name] = found
 
 
+def agree(by_row: dict[tuple[int, str, str], dict[str, Bound]]) -> None:
+    """Entries of reads with few samples become sure where three other targets are sure of the same number, and none of a smaller one."""
+    for (sm, kind, p), row in by_row.items():
+        if kind.startswith("waw"):
+            continue
+        others = [r for (s, k, q), r in by_row.items() if (k, q) == (kind, p) and s != sm]
+        for q, b in row.items():
+            known = [r[q].cycles for r in others if q in r and r[q].sure]
+            if not b.sure and known.count(b.cycles) >= AGREEING and min(known) == b.cycles:
+                row[q] = Bound(b.cycles, True)
+
+
 def write(arguments: list[str]) -> int:
     rows: dict[Key, Minimum] = defaultdict(Minimum)
     lower, once = "--lower" in arguments, "--once" in arguments
@@ -216,6 +230,8 @@ def write(arguments: list[str]) -> int:
             lower,
             not kind.startswith("waw"),
         )
+    if not lower:
+        agree(by_row)
     for out, head, second in ((READS, READS_HEAD, False), (WRITES, WRITES_HEAD, True)):
         text = [head]
         last: tuple[int, str] | None = None

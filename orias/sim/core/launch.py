@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Arr = npt.NDArray[Any]
 
 SHARED_WINDOW: Final = 0x7EFF00000000
+SHARED_WINDOW_BYTES: Final = 1 << 24
+"""Bytes of the window of generic addresses up to sm_89: no block has more shared memory on any target."""
 LOCAL_WINDOW: Final = 0x7EFE00000000
 STACK_TOP: Final = 0xFFFDC0
 """Initial stack pointer: offset in the local window."""
@@ -171,6 +173,10 @@ class Launch:
         t = image.target
         static = image.shared_size(kernel.name)
         self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
+        if self.shared_bytes > SHARED_WINDOW_BYTES:
+            raise LoadError(
+                f"kernel {kernel.name} asks for {self.shared_bytes} bytes of shared memory, at most {SHARED_WINDOW_BYTES}"
+            )
         unknown = kernel.abi_frame_unknown or kernel.min_stack_size == UNKNOWN_STACK
         need = 0 if unknown else kernel.min_stack_size
         if image.reader.relocatable or image.reader.module.extensible:
