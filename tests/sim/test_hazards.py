@@ -105,6 +105,32 @@ def test_writing_what_the_uniform_pipe_still_reads() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("boards", "wait", "free"), [("R- W0", 0, True), ("R1 W0", 0, True), ("R1 W0", 1, True), ("R1 W-", 0, False)]
+)
+def test_uniform_sources_of_an_exchange_are_free_after_a_wait_for_it(boards: str, wait: int, free: bool) -> None:
+    """SYNCS.EXCH has no result: its completion too says that its sources have been read, as in the static checker."""
+    waits = "".join(str(k) if k == wait else "-" for k in range(6))
+    rows = [
+        "UMOV UR6, 0x0 | B------ R- W- - S01",
+        "UMOV UR8, 0x1ffffe | B------ R- W- - S01",
+        "UMOV UR9, 0x7ffff800 | B------ R- W- Y S12",
+        f"SYNCS.EXCH.64 URZ, [UR6], UR8 | B------ {boards} - S04",
+        f"NOP | B{waits} R- W- Y S04",
+        "UMOV UR8, 0x5 | B------ R- W- Y S12",
+        "EXIT | B------ R- W- - S05",
+        "BRA `(.L_end)",
+    ]
+    text = ['\t.target\tsm_90\n\t.section\t.text.k,"ax",@progbits\n.text.k:']
+    for row in rows:
+        inst, _, ctl = row.partition("|")
+        text.append((".L_end:\n" if row == rows[-1] else "") + f"{inst.strip()} ; /* {ctl.strip() or STEP} */")
+    cubin = new_cubin("\n".join(text) + "\n", "sm_90", 32)
+    found = [(v.rule, v.register) for v in sim.load(cubin).launch("k", 1, 32, shared=64, hazards="stale").hazards]
+    assert found == ([] if free else [("war", "UR8")])
+    assert [(h.rule, h.register) for h in check_cubin(cubin)] == found
+
+
 def test_a_kept_operand() -> None:
     r, _ = launch(
         kernel("IADD3 R2, R2.reuse, 0x1, RZ | B------ R- W- Y S04 U1", "IADD3 R8, R2, R2, RZ | B------ R- W- Y S05"),

@@ -1,15 +1,20 @@
-"""``python -m tools.sanitizer alarms|faults``: the sanitizer on correct programs, and on programs with seeded faults.
+"""``python -m tools.sanitizer alarms|faults|kernels``: the sanitizer on correct programs, on programs with seeded faults, on any PTX.
 
 From the top of the checkout.  ``--families`` names families of programs of the tests; ``--arch`` the target; ``--every N`` takes each
-N-th program, from ``--start``; ``--seed``; ``--each``: faults of a program; ``--seconds``: limit of processor time.
+N-th program, from ``--start``; ``--seed``; ``--each``: faults of a program; ``--seconds``: limit of processor time.  ``kernels``
+takes PTX files and folders of them, at most ``--each`` kernels of a file, and each N-th file of the shuffled ones; ``--kernel-seconds``
+limits the processor time of one.
 """
 
 import argparse
 import random
 import sys
+import time
 from collections import Counter
+from pathlib import Path
 
 from tests.forms.items import items
+from tools.sanitizer.corpus_kernels import RAN, kernels
 from tools.sanitizer.seed_campaign import Program, alarms, campaign
 
 FAMILIES = "kernels,copy kernels,barriers,copies,sides,elections,warp,multimem"
@@ -23,10 +28,27 @@ def _programs(families: list[str], arch: str) -> list[Program]:
     return out
 
 
+def _kernels(o: argparse.Namespace) -> None:
+    """Runs kernels of PTX files, and prints counts and findings."""
+    paths = [q for p in map(Path, o.files) for q in (p.rglob("*.ptx") if p.is_dir() else [p])]
+    paths = sorted(paths)[o.start :: o.every]
+    states: Counter[str] = Counter()
+    end = time.process_time() + o.seconds
+    for k in kernels(paths, o.arch, o.seed, o.each, o.kernel_seconds):
+        states[k.state] += 1
+        if k.findings and k.state != RAN:
+            kept = "".join(f"\n  {x}" for x in k.findings[: o.each_finding])
+            print(f"{k.state}: {k.file} {k.kernel}: {len(k.findings)}{kept}", flush=True)
+        if time.process_time() > end:
+            break
+    print(f"seed {o.seed}: " + ", ".join(f"{n} {state}" for state, n in states.most_common()))
+
+
 def main() -> None:
     """Prints counts, and what was missed or wrong."""
     options = argparse.ArgumentParser(prog="python -m tools.sanitizer", description=__doc__)
-    options.add_argument("what", choices=("alarms", "faults"))
+    options.add_argument("what", choices=("alarms", "faults", "kernels"))
+    options.add_argument("files", nargs="*")
     options.add_argument("--families", default=FAMILIES)
     options.add_argument("--arch", default="sm_90a")
     options.add_argument("--seed", type=int, default=1)
@@ -34,7 +56,12 @@ def main() -> None:
     options.add_argument("--every", type=int, default=1)
     options.add_argument("--start", type=int, default=0)
     options.add_argument("--seconds", type=float, default=120)
+    options.add_argument("--kernel-seconds", type=float, default=20)
+    options.add_argument("--each-finding", type=int, default=3, help="findings of a kernel that are printed")
     o = options.parse_args()
+    if o.what == "kernels":
+        _kernels(o)
+        return
     programs = _programs(o.families.split(","), o.arch)[o.start :: o.every]
     if o.what == "alarms":
         wrong = [(name, found) for name, found in alarms(programs) if found]

@@ -132,6 +132,8 @@ def campaign(programs: list[Program], seed: int, each: int, seconds: float) -> I
     """Seeds up to `each` faults of different classes in each program, until `seconds` of processor time are over."""
     end = time.process_time() + seconds
     for p in programs:
+        if time.process_time() > end:
+            return
         kinds: set[str] = set()
         judge = not serially(p, p.text)
         for fault in faults(p.text, seed):

@@ -386,7 +386,7 @@ class Watch:
         while late:
             u = (late & -late).bit_length() - 1
             late &= late - 1
-            boards = (0 if n.read > 5 else 1 << n.read) | (proofs if not n.fixed and n.touch.writes else 0)
+            boards = (0 if n.read > 5 else 1 << n.read) | (0 if n.fixed else proofs)
             self.reading.append(self._read(n, u, act, boards))
 
     def _read(self, n: Node, u: int, act: Active, boards: int) -> _Pending:
