@@ -25,6 +25,10 @@ _WARP_BARRIERS: Final = not {"racecheck", "initcheck"}.isdisjoint(os.environ.get
 """A tool looks at what the compiler leaves out unless it is asked to keep it."""
 EAGER: Final = os.environ.get("CUDA_MODULE_LOADING") == "EAGER"
 """Kernels are compiled when their module is loaded, not when they are used first."""
+_FORCE_PTX: Final = os.environ.get("CUDA_FORCE_PTX_JIT", "0") != "0"
+"""Of fat binaries, the PTX counts and no cubin does, as with NVIDIA's driver."""
+_NO_PTX: Final = os.environ.get("CUDA_DISABLE_PTX_JIT", "0") != "0"
+"""Nothing is compiled: of fat binaries, the cubins count and no PTX does."""
 _COMPILED: dict[tuple[object, ...], bytes] = {}
 _DEFERRED: dict[tuple[object, ...], DeferredModule] = {}
 _ELF: Final = b"\x7fELF"
@@ -88,11 +92,13 @@ def loaded(data: bytes, sm: int, options: dict[int, int]) -> tuple[bytes, Deferr
 def _code(data: bytes, sm: int) -> bytes:
     """The cubin or the PTX for a device in an image."""
     if data[:4] != MAGIC:
+        if _NO_PTX and data[:4] != _ELF:
+            raise DriverError("JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT is set")
         return data
     try:
         found = entries(data)
-        cubins = [e for e in found if e.kind == KIND_CUBIN and e.sm in cubins_for(sm)]
-        texts = [e for e in found if e.kind == KIND_PTX and e.sm in range(sm + 1)]
+        cubins = [] if _FORCE_PTX else [e for e in found if e.kind == KIND_CUBIN and e.sm in cubins_for(sm)]
+        texts = [] if _NO_PTX else [e for e in found if e.kind == KIND_PTX and e.sm in range(sm + 1)]
         if cubins:
             best = max(cubins, key=lambda e: e.sm).data()
             if not (texts and _WARP_BARRIERS) or has_warp_barriers(Reader(best).module):

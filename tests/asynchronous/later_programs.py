@@ -108,7 +108,10 @@ def pair(size: int, rank: str = "%r1") -> str:
 
 
 def narrow() -> list[Program]:
-    """Tiles of 4- and 6-bit elements: 16 of them are 8 or 12 bytes in global memory, and 8 or 16 in shared memory."""
+    """Tiles of 4- and 6-bit elements: 16 of them are 8 or 12 bytes in global memory, and 8 or 16 in shared memory.
+
+    The barrier object is told of the former, which is what Triton's and CUTLASS's kernels wait for.
+    """
     out = []
     for type_, size, room in (("b4x16", 8, 8), ("b4x16_p64", 8, 16), ("b6x16_p32", 12, 16)):
         for column, row, bits in ((2, 3, 0), (6, 14, 0), (4, 0, 2)):
@@ -132,7 +135,7 @@ def narrow() -> list[Program]:
             fill = "shl.b32 %r1, %t, 4; mov.u32 %r2, smem; add.u32 %r3, %r1, %r2; mul.lo.u32 %r4, %t, 11; st.shared.v4.u32 [%r3], {%r4,%r4,%r4,%r4}; fence.proxy.async; bar.sync 0;\n"
             out.append(
                 later(
-                    f"tile of {type_} at {column}, {row}, swizzle {bits}", fill + issued(code, 16 * room) + copy_out(4 * room), want,
+                    f"tile of {type_} at {column}, {row}, swizzle {bits}", fill + issued(code, 16 * size) + copy_out(4 * room), want,
                     map_=lambda at, t=type_, n=size, b=bits: tensormap(t, at, (128, 16), (8 * n,), (64, 4), swizzle=("none", "32B", "64B")[b]),
                 )
             )  # fmt: skip

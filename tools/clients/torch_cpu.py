@@ -41,9 +41,8 @@ class CpuIsCuda(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in _PRODUCTS and len(args) == 2 and not kwargs and args[0].dtype in _HALVES:
-            # A CPU may round sums of parts to 16 bits; a GPU sums in f32.
-            with torch.no_grad():
-                return func(args[0].double(), args[1].double()).to(args[0].dtype)
+            # A CPU may round sums of parts to 16 bits; a GPU sums in f32.  Gradients are sums in f64, too.
+            return func(args[0].double(), args[1].double()).to(args[0].dtype)
         if func is torch.nn.functional.layer_norm and args[0].dtype in _HALVES:
             # Its gradients, too, are then sums in f64.
             named = {k: _doubled(v) for k, v in (kwargs or {}).items()}

@@ -359,6 +359,8 @@ class Tensor:
             raise Fault(IllegalInstruction, f"{self.name} {bad}", i)
         offset, valid = self._elements(t, load)
         size = len(offset) * t.room
+        # What a barrier object is told of: not the gaps of elements of less than a byte.
+        moved = len(offset) * t.size
         row = (t.channels if self.columns else t.box[0]) * t.room
         if size % _UNITS:
             raise Fault(IllegalInstruction, f"{self.name}: the box has {size} bytes, no multiple of {_UNITS}", i)
@@ -393,7 +395,7 @@ class Tensor:
                 data[kept] = m.arena.data[outside[kept]]
                 for start in starts:
                     m.shared.data[inside + (start - starts[0])] = data
-                _report(m, a, i, self.signal, self.ranks, size, self.pair)
+                _report(m, a, i, self.signal, self.ranks, moved, self.pair)
                 return
             data = m.shared.data[inside][kept]
             goal = outside[kept]
