@@ -445,11 +445,12 @@ def test_rules_in_nvlink_sweep(tmp_path: Path, arch: str) -> None:
         ("sm_120", "UF2I.", 60),
         ("sm_100", " + SYNCS.ARRIVE.", 5),
         ("sm_120", "SYNCS.PHASECHK.TRANS64.TRYWAIT P=1", 2),
+        ("sm_100", "ULEA.HI", 15),
     ],
 )
 def test_all_rules_of_a_kind_in_nvlink(tmp_path: Path, arch: str, text: str, count: int) -> None:
     """Constants of 64 bits; accesses that acquire at CTA scope, with what waits for them; conversions on the uniform datapath; barriers in
-    memory at any address, RZ too.
+    memory at any address, RZ too; upper words of sums with shifts on the uniform datapath.
     """
     lines = [x for x in Path(RULES_PATH).read_text().splitlines() if x and not x.startswith("#")]
     try:
