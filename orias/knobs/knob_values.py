@@ -59,6 +59,7 @@ class Knobs:
         "remat_peaks",
         "remat_places",
         "sched_branch_latency",
+        "sched_equal_time",
         "sched_estimated_loop_iterations",
         "sched_held_back",
         "sched_held_cycles",
@@ -98,6 +99,7 @@ class Knobs:
         "sched_trial_slack",
         "sched_trial_spill_slack",
         "sched_trial_sure_inst",
+        "sched_words_saved",
         "sched_war_latency",
         "sink_remat_max_inst",
         "switch_min_cases",
@@ -193,6 +195,8 @@ class Knobs:
     sched_spill_penalty: int
     sched_split_words: int
     sched_reg_preference: int
+    sched_words_saved: int
+    sched_equal_time: int
     sched_ready_window: int
     sched_move_up_limit: int
     sched_predicate_limit: int

@@ -222,11 +222,11 @@ class _Legalizer:
             inst.src[k] = RZ if inst.src[k] == K_IMM else self._to_register(inst, inst.src[k], k, False)
 
     def _values(self, inst: Inst) -> None:
-        """Values of a fetch that became one constant of two words: RZ and an immediate stand for one register only."""
+        """Values of a fetch that became one constant: an immediate stands for one register only, and RZ for a value that is absent."""
         if any(kind_of(o) == K_WORD for o in inst.src):
             for k, count in enumerate(value_counts(inst.op, inst.src)):
-                if count == _PAIR and (is_imm(inst.src[k]) or inst.src[k] == RZ):
-                    d = self.fn.new_vreg(K_R, _PAIR)
+                if count in (1, _PAIR) and (is_imm(inst.src[k]) or inst.src[k] == RZ):
+                    d = self.fn.new_vreg(K_R, count)
                     self.out.append(
                         self.fn.new_inst(OP_COPY, [d], [K_IMM if inst.src[k] == RZ else inst.src[k]], loc=inst.loc)
                     )

@@ -33,11 +33,19 @@ def schedule_by_model(fn: Func, options: Options, allocate: Callable[[Func], Non
         return None
     orders = _Orders(fn, options, lv, shared)
     if len(ways) == 1:
+        given = most_live_words(fn, lv)
         put_in_order(fn, orders.order(ways[0]).order)
-        if fn.kind != "entry" or options.register_usage < 5 or most_live_words(fn, lv) < ways[0].words:
+        if fn.kind != "entry" or options.register_usage < 5:
             return None
-        orders.restore()
-        ways += wider_plans(fn, ways[0])
+        words = most_live_words(fn, lv)
+        if words >= ways[0].words:
+            orders.restore()
+            ways += wider_plans(fn, ways[0])
+        elif fn.target.has(features.UNIFORM_BRANCHES) and words >= given + fn.knobs.sched_words_saved:
+            orders.restore()
+            ways.append(Plan(False, given))
+        else:
+            return None
     return _best(fn, orders, ways, allocate)
 
 
@@ -186,6 +194,9 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func]
     least = min(times)
     near = [k for k, time in enumerate(times) if time <= least + least * spare / 100]
     best = min(near, key=lambda k: (step_of(kept[k].fn.reg_count) if spare else 0, times[k]))
+    if fn.target.has(features.UNIFORM_BRANCHES):
+        equal = [k for k in near if times[k] <= times[best] * (1 + fn.knobs.sched_equal_time / 1000)]
+        best = min(equal, key=lambda k: kept[k].fn.reg_count)
     put_in_order(fn, kept[best].order)
     if fn.decisions is not None:
         fn.decisions.append(_decision(kept, times, best))

@@ -7,6 +7,7 @@ import struct
 
 from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_REG, O_SREG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
 from orias.ptx.fits import register_fits
+from orias.ptx.operands import is_address_type, no_address
 
 
 def fraction_errors(name: str, instr: Instr) -> list[str]:
@@ -84,7 +85,13 @@ def _mask_errors(name: str, instr: Instr) -> list[str]:
 
 def _barrier_errors(name: str, ops: list[Operand], at: int) -> list[str]:
     """Error messages on what stands in place of the barrier."""
-    return value_errors(name, ops[2]) if at == 1 and "prefetch" not in name else []
+    if at != 1 or "prefetch" in name:
+        return []
+    op = ops[2]
+    var = op.var if op.kind == O_ADDR else None
+    if var is None or var.space != "reg" or (var.vec == 1 and is_address_type(var.type)):
+        return value_errors(name, op)
+    return [no_address(var)] if var.type != "b128" else []
 
 
 def value_errors(name: str, op: Operand) -> list[str]:

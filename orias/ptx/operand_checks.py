@@ -29,7 +29,7 @@ from orias.ptx.computed_checks import value_errors
 from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits, vector_size_errors
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
-from orias.ptx.operands import OF_SPECIAL, PART_OF_VARIABLE, SINK, is_address_type
+from orias.ptx.operands import OF_SPECIAL, PART_OF_VARIABLE, SINK, is_address_type, no_address
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
@@ -48,6 +48,7 @@ _BARRIER: Final = 3
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
+_COPIED_BYTES: Final = Slot("u32")
 _COPIES: Final = ("cp.async", "cp.reduce.async", "tensormap.cp_fenceproxy")
 _WIDE_ADDRESS: Final = frozenset(
     (
@@ -198,6 +199,8 @@ def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
 
 
 def _anything(slot: Slot, op: Operand, use: Use) -> bool:
+    if use.name == "cp.async":  # the bytes to copy, or whether none is copied
+        return (op.kind == O_REG and _predicate(slot, op, use)) or scalar_fits(_COPIED_BYTES, op, "u32", False, use)
     return use.name != "st.bulk" or _bulk_size(op, use)
 
 
@@ -345,11 +348,10 @@ _READ_OR_WRITE: Final = ("ld", "ldu", "st", "atom", "red", "prefetch", "prefetch
 
 def _register_address(var: Var, tensor: bool, use: Use) -> bool:
     """Whether a register may be an address; ``tensor``: coordinates follow it."""
-    if var.vec > 1 or not is_address_type(var.type):
-        type_ = "unexpected" if var.vec > 1 else f".{var.type}"
+    floats = tensor and use.name.startswith("cp.") and var.type[0] == "f"  # a tensor map
+    if var.vec > 1 or not (is_address_type(var.type) or floats):
         if var.type != "b128":
-            what = f"Illegal to use symbol '{var.name}' of type {type_} as address operand."
-            use.note(f"{what} Use integer or bit only.")
+            use.note(no_address(var))
         return True
     if OF_SPECIAL in var.attributes and use.name.startswith("mbarrier."):
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")

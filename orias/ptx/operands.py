@@ -156,6 +156,12 @@ def is_address_type(type_: str) -> bool:
     return type_[0] in "us" or (type_[0] == "b" and type_ != "b128")
 
 
+def no_address(var: Var) -> str:
+    """The error message on a register as an address whose type is no integer."""
+    type_ = "unexpected" if var.vec > 1 else f".{var.type}"
+    return f"Illegal to use symbol '{var.name}' of type {type_} as address operand. Use integer or bit only."
+
+
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
     left = _single(state, depth)

@@ -439,10 +439,19 @@ def test_rules_in_nvlink_sweep(tmp_path: Path, arch: str) -> None:
 
 @pytest.mark.parametrize(
     ("arch", "text", "count"),
-    [("sm_120", "USEL.64 U | U I Q\t", 1), ("sm_100", " + NOP |\t", 100), ("sm_120", "UF2I.", 60)],
+    [
+        ("sm_120", "USEL.64 U | U I Q\t", 1),
+        ("sm_100", " + NOP |\t", 100),
+        ("sm_120", "UF2I.", 60),
+        ("sm_100", " + SYNCS.ARRIVE.", 5),
+        ("sm_120", "SYNCS.PHASECHK.TRANS64.TRYWAIT P=1", 2),
+        ("sm_100", "ULEA.HI", 15),
+    ],
 )
 def test_all_rules_of_a_kind_in_nvlink(tmp_path: Path, arch: str, text: str, count: int) -> None:
-    """Constants of 64 bits; accesses that acquire at CTA scope, with what waits for them; conversions on the uniform datapath."""
+    """Constants of 64 bits; accesses that acquire at CTA scope, with what waits for them; conversions on the uniform datapath; barriers in
+    memory at any address, RZ too; upper words of sums with shifts on the uniform datapath.
+    """
     lines = [x for x in Path(RULES_PATH).read_text().splitlines() if x and not x.startswith("#")]
     try:
         judge = Judge(lines, arch, tmp_path, 1, False)

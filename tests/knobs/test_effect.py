@@ -95,6 +95,8 @@ NEEDS = {
     "SchedPredicateGain": "more guarded loads than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedPredicateWait": "more guarded loads than predicates (tests/schedule/test_spared_predicates.py)",
     "SchedRegPreference": "plans with other registers and nearly the same time",
+    "SchedWordsSaved": "an order with fewer words where all warps fit (tests/schedule/test_trials.py)",
+    "SchedEqualTime": "the same",
     "SchedRegReserve": "a register limit close to the need",
     "SchedSinkRounds": "an order with few registers that a second round improves",
     "SchedSinkMaxInst": "the same in a piece of more than 3000 instructions",

@@ -118,3 +118,41 @@ def test_matrix_products_cross_barriers_where_registers_are_short() -> None:
         finished(fn)
         names = [i.op.base for i in fn.blocks[0].insts]
         assert ("HMMA" in names[: names.index("BAR")]) is crosses
+
+
+def chains() -> Func:
+    """Chains of computations one after the other, which a scheduler interleaves."""
+    body = "".join(
+        f"  v{300 + 3 * n}:R = MUFU.RCP v257.lo\n  v{301 + 3 * n}:R2 = IMAD.WIDE.U32 v{300 + 3 * n}, 0x{n + 3:x}, v257\n"
+        f"  STG.E.64 v256, v257, URZ, 0x{64 + 8 * n:x}, v{301 + 3 * n}\n"
+        for n in range(6)
+    )
+    return parse(
+        ".func k sm_100 entry ssa\nb0:\n  v256:UR2 = copy c[0x0][0x358]\n  v257:R2 = copy c[0x0][0x380]\n"
+        + body
+        + "  EXIT\n"
+    )
+
+
+def chosen(knobs: dict[str, int]) -> tuple[list[int], int]:
+    """The register counts of the orders that are tried to the end, and that of the chosen one (0: the first is taken without a trial)."""
+    fn = chains()
+    fn.knobs = from_dict(knobs).values("k", [])
+    counts: list[int] = []
+
+    def finish(trial: Func) -> None:
+        _up_to_post_ra(trial, Options())
+        counts.append(trial.reg_count)
+
+    best = schedule_by_model(fn, Options(), finish)
+    return counts, best.reg_count if best is not None else 0
+
+
+def test_an_order_with_fewer_words_is_tried_where_all_warps_fit() -> None:
+    """It is taken if it is as fast."""
+    slow = {"SchedTrialSameWarpsSlack": 10_000}
+    counts, _ = chosen(slow)
+    assert len(counts) == 2
+    assert min(counts) < max(counts)
+    assert chosen({**slow, "SchedEqualTime": 1_000})[1] == min(counts)
+    assert chosen({"SchedWordsSaved": 200}) == ([], 0)

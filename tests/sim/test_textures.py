@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import orias
 from orias.diag import CompileError
+from orias.isa.operand import RZ
 from orias.ptx.parser import parse
 from orias.sim import ArgumentError, IllegalInstruction, Misaligned, OutOfBounds, Surface, Texture, load
 from orias.sim.ptx import PtxImage
@@ -338,3 +340,25 @@ def test_constant_places(place: tuple[int, int], arch: str) -> None:
     want = [16 * y + x] * 4
     got = run(body, "orias", arch, Texture(data), places(1, 0, 1))
     assert got.tolist() == [want] * THREADS
+
+
+@pytest.mark.parametrize("level", [1, 3])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_120a"])
+def test_zeros_have_registers(arch: str, level: int) -> None:
+    """RZ stands for a source that a fetch does not have (as ptxas, which has a register for each zero)."""
+    fetches = [
+        f"tex.1d.v4.s32.s32 {OUT}, [%rd1, {{0}}];",
+        f"tex.2d.v4.s32.s32 {OUT}, [%rd1, {{%r0, %r1}}], {{0, 0}};",
+        f"tex.2dms.v4.s32.s32 {OUT}, [%rd1, {{0, %r1, 0, 0}}];",
+        f"tex.level.2d.v4.f32.f32 {OUT}, [%rd1, {{%f0, %f1}}], 0f00000000;",
+        f"tex.grad.1d.v4.f32.f32 {OUT}, [%rd1, {{%f0}}], {{0f00000000}}, {{0f00000000}};",
+        f"tex.2d.v4.f32.f32 {OUT}, [%rd1, {{%f0, %f1}}], 0f00000000;",
+    ]
+    for body in fetches:
+        result = orias.compile(HEAD.format(arch=arch, body=body, module=""), arch=arch, opt_level=level)
+        assert not result.no_capsule or arch in ("sm_80", "sm_90")
+        image = load(result.data)
+        ((_, code, _),) = image._code
+        words = [image.table.decode(int.from_bytes(code[k : k + 16], "little")) for k in range(0, len(code), 16)]
+        (fetch,) = (d for d in words if d.op.base in ("TEX", "TLD", "TXD"))
+        assert RZ not in fetch.src[:2], body

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orias.cubin.capsule.capsule_rules import Rules
+from orias.cubin.capsule.capsule_rules import RULES_PATH, Rules
 from orias.cubin.capsule.items import HEAD, SAME
 from orias.isa.isa_table import load
 from orias.isa.op import op
@@ -10,6 +10,7 @@ from orias.isa.operand import PT, RZ, r
 from tools.capsules.__main__ import judged
 from tools.capsules.derive import rules_of
 from tools.capsules.lengths import Lengths
+from tools.capsules.refine import with_addresses
 from tools.capsules.samples import Sample, cubins, equations_of, samples_of
 from tools.capsules.sources import (
     BATCH,
@@ -52,6 +53,13 @@ def test_derivation(tmp_path: Path) -> None:
     assert functions > 40
     # Rules hold for the constants and registers of the samples only, so a cubin has rules for about half of its functions.
     assert equal > 0.5 * functions
+
+
+def test_addresses_of_groups() -> None:
+    """Each group of the table asks for a register in its address, without which nvlink may not end; barriers in memory have no such need."""
+    lines = Path(RULES_PATH).read_text().splitlines()
+    assert [x for x in lines if with_addresses(x) != x] == []
+    assert with_addresses("ATOMS.MIN R | - R I R + NOP |\tsame") == "ATOMS.MIN R | - R=r I R + NOP |\tsame"
 
 
 def test_conditions() -> None:

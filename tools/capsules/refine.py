@@ -55,7 +55,10 @@ _MOST_ROWS = 4
 
 
 def with_addresses(line: str) -> str:
-    """The rule of a group with the condition that addresses are registers: with RZ nvlink does not end (80 of 80 rules)."""
+    """The rule of a group with the condition that addresses are registers: with RZ nvlink does not end (80 of 80 rules).
+
+    It does for barriers in memory (21 of 21 rules).
+    """
     left, _, right = line.partition("\t")
     if f" {JOIN} " not in left:
         return line
@@ -63,8 +66,8 @@ def with_addresses(line: str) -> str:
     for text in left.split(f" {JOIN} "):
         words = text.split()
         first = words.index("|") + 1
-        guarded = words[0].startswith("@")
-        for a in () if guarded else op(words[0]).addr:
+        any_address = words[0].startswith(("@", "SYNCS."))
+        for a in () if any_address else op(words[0]).addr:
             if words[first + a + 1] == "R":
                 words[first + a + 1] = "R=r"
         members.append(" ".join(words))
