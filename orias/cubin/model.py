@@ -215,7 +215,7 @@ class KernelCode:
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "is_helper", "language", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
-        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_offset", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size",
+        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_offset", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size", "shared_windows",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
         "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
@@ -341,6 +341,8 @@ class KernelCode:
         self.wmma_used: bool = False
         self.resolved: list[Reloc] = []
         """Relocations in the code that the writer has applied and keeps (:attr:`CubinModule.preserve_relocs`)."""
+        self.shared_windows: list[int] = []
+        """Offsets of the instructions that add the size of reserved shared memory to the place of the window (sm_100 and later)."""
         self.slot_uses: list[tuple[int, int, bool]] = []
         """(offset, byte in constant bank 4, whether it is the operand of a load) of each instruction that reads that bank."""
         self.unified: UnifiedId | None = None

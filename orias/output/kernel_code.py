@@ -85,6 +85,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, reach: Reach)
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
     code.relocs_applied = bool(text.addresses or kernel.shared or kernel.dynamic_used or kernel.common_shared)
     code.slot_uses = text.slot_uses
+    code.shared_windows = text.shared_windows
     code.pointers = list(kernel.pointers)
     code.const2_resolved = bool(text.branch_tables or kernel.pointers)
     code.addresses = text.addresses
