@@ -149,7 +149,10 @@ class Compiler:
             return [], []
         if self.options.debug or (self.options.own_sections and not self.options.compile_only):
             self._count_steps(kernels, list(range(len(kernels))), runner)
-            parts, texts = self.kernels.together(program.kernels, out, module, runner)
+            try:
+                parts, texts = self.kernels.together(program.kernels, out, module, runner)
+            except CompileError as e:
+                raise self.refusal(e) from e
             self._add_times(parts)
             return parts, texts
         order = sorted(range(len(kernels)), key=lambda i: -kernels[i].size())
