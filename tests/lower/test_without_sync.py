@@ -35,5 +35,5 @@ def test_older_targets(version: str) -> None:
 
 
 def test_newer_target() -> None:
-    with pytest.raises(orias.CompileError, match="without '.sync' is not supported on .target sm_70 and higher"):
+    with pytest.raises(orias.CompileError, match=r"without '\.sync' is not supported on \.target sm_70 and higher"):
         orias.compile(f".version 6.4\n.target sm_70\n{TEXT}", arch="sm_75")
