@@ -12,7 +12,30 @@ UNPACKING: Final = ("ldmatrix", "tcgen05.cp")
 _IGNORED_TYPES: Final = frozenset(("pred", "texref", "surfref", "samplerref"))
 """Types that ptxas 13.0.88 ignores beside another type of the instructions below, and of no others."""
 _IGNORING: Final = frozenset(
-    ["abs", "add", "atom", "cos", "cvt", "cvt.pack", "ex2", "fma", "lg2", "max", "min", "mul", "neg", "rcp", "red", "rsqrt", "set", "setp", "sin", "sqrt", "sub", "tanh"]
+    [
+        "abs",
+        "add",
+        "atom",
+        "cos",
+        "cvt",
+        "cvt.pack",
+        "ex2",
+        "fma",
+        "lg2",
+        "max",
+        "min",
+        "mul",
+        "neg",
+        "rcp",
+        "red",
+        "rsqrt",
+        "set",
+        "setp",
+        "sin",
+        "sqrt",
+        "sub",
+        "tanh",
+    ]
 )
 
 DIRECTIVE_WORD: Final = regex(
