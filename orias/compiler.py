@@ -149,10 +149,7 @@ class Compiler:
             return [], []
         if self.options.debug or (self.options.own_sections and not self.options.compile_only):
             self._count_steps(kernels, list(range(len(kernels))), runner)
-            try:
-                parts, texts = self.kernels.together(program.kernels, out, module, runner)
-            except CompileError as e:
-                raise self.refusal(e) from e
+            parts, texts = self.kernels.together(program.kernels, out, module, runner)
             self._add_times(parts)
             return parts, texts
         order = sorted(range(len(kernels)), key=lambda i: -kernels[i].size())
@@ -228,12 +225,8 @@ class Compiler:
         found = check(module, self.target, o.compile_only, o.extensible, o.debug)
         if not self.options.uniform_registers:
             found += uniform_needs(module)
-        if (
-            self.options.verbose
-            and self.options.maxrregcount
-            and not any(d.severity in ("error", "fatal") for d in found)
-        ):
-            found = with_limit_notes(found, module, self.options, self.target)
+        if o.verbose and o.maxrregcount:
+            found = with_limit_notes(found, module, o, self.target)
         self._report(found)
         if self.options.debug:
             from orias.output.debug_records import missing_sections

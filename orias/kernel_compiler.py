@@ -150,7 +150,10 @@ class KernelCompiler:
             diagnostics, decisions = len(self.diagnostics), len(self.decisions)
             start = time.perf_counter()
             kernel.entry.callee_writes = written
-            self.run_phases(kernel, runner, module.pragmas, apart)
+            try:
+                self.run_phases(kernel, runner, module.pragmas, apart)
+            except CompileError as e:
+                raise CompileError([*self.diagnostics, *e.diagnostics]) from e
             if debug:
                 note_writes(kernel.entry)
             middle = time.perf_counter()

@@ -110,6 +110,8 @@ def with_limit_notes(found: list[Diagnostic], module: Module, options: Options, 
 
     Each kernel's notes follow its warnings, the last kernel's first; with -g the first kernel's.
     """
+    if any(d.severity in ("error", "fatal") for d in found):
+        return found
     entries = [f for f in module.functions if f.entry]
     messages = [d.message for d in found]
     of = {f.name: [messages.index(text) for text in warnings_of(f, target) if text in messages] for f in entries}
