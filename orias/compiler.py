@@ -33,7 +33,7 @@ from orias.ptx.module_inputs import check_heads, input_lines, merge, restrict
 from orias.ptx.parser import parse
 from orias.ptx.targets import newest_of
 from orias.ptx.uniform_needs import uniform_needs
-from orias.regalloc.register_budget import limit_notes
+from orias.regalloc.register_budget import with_limit_notes
 from orias.split import can_split, work_in_processes
 from orias.target.profile import TARGETS, Target
 
@@ -225,9 +225,9 @@ class Compiler:
         found = check(module, self.target, o.compile_only, o.extensible, o.debug)
         if not self.options.uniform_registers:
             found += uniform_needs(module)
+        if o.verbose and o.maxrregcount:
+            found = with_limit_notes(found, module, o, self.target)
         self._report(found)
-        if self.options.verbose and self.options.maxrregcount:
-            self.diagnostics.extend(limit_notes(module, self.options, self.target))
         if self.options.debug:
             from orias.output.debug_records import missing_sections
 

@@ -49,9 +49,14 @@ class KernelCompiler:
         self.diagnostics: list[Diagnostic] = diagnostics
         self.decisions: list[Decision] = []
 
-    def run_phases(self, kernel: Kernel, runner: Runner, pragmas: list[str]) -> None:
-        """Run all phases on the functions of a kernel; `pragmas`: those of the module."""
-        done: dict[str, Func] = {}
+    def run_phases(
+        self, kernel: Kernel, runner: Runner, pragmas: list[str], apart: "dict[str, Func] | None" = None
+    ) -> None:
+        """Run all phases on the functions of a kernel.
+
+        `pragmas`: those of the module; `apart`: the compiled helpers with sections of their own, to which it may be added.
+        """
+        done: dict[str, Func] = {} if apart is None else dict(apart)
         knobs = self.options.knobs.values(kernel.entry.name, knob_pragmas(kernel.ptx, pragmas))
         for fn in kernel.all_functions():
             fn.knobs = knobs
@@ -88,6 +93,8 @@ class KernelCompiler:
             runner.run(fn)
             if fn.clobbers is not None and (fn.kind == "helper" or fn.private):
                 done[fn.name] = fn
+                if apart is not None and kernel.is_helper:
+                    apart[fn.name] = fn
         kernel.shared_size = max(kernel.shared_size, kernel.entry.shared_end)
         self.diagnostics.extend(advice(kernel))
         if self.options.remarks:
@@ -137,12 +144,16 @@ class KernelCompiler:
         said: dict[int, tuple[list[Diagnostic], list[Decision]]] = {}
         written: dict[str, int] | None = None if out.relocatable else {}
         debug = self.options.debug
-        for k in callees_first(kernels) if debug else range(len(kernels)):
+        apart: dict[str, Func] = {}
+        for k in callees_first(kernels):
             kernel = kernels[k]
             diagnostics, decisions = len(self.diagnostics), len(self.decisions)
             start = time.perf_counter()
             kernel.entry.callee_writes = written
-            self.run_phases(kernel, runner, module.pragmas)
+            try:
+                self.run_phases(kernel, runner, module.pragmas, apart)
+            except CompileError as e:
+                raise CompileError([*self.diagnostics, *e.diagnostics]) from e
             if debug:
                 note_writes(kernel.entry)
             middle = time.perf_counter()

@@ -27,6 +27,12 @@ _AFTER_FRONT_END = (
     "Unknown function",
     " .debug_",
     "Value of threads per SM",
+    "Value of minnctapersm",
+    "Value of maxntid,",
+    "Value specified in pragma local_maxnreg",
+    "For entry ",
+    "Too many maxnreg",
+    "Too many local_maxnreg",
     "Overriding ",
 )
 """Starts of messages on what is found after all inputs are read."""

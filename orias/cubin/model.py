@@ -212,10 +212,10 @@ class KernelCode:
         "abi_frame_unknown", "addresses", "annotation", "atom16_regs", "barriers", "barriers_of_callees", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
-        "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "language", "lines",
+        "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "is_helper", "language", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
-        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_offset", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size",
+        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_offset", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size", "shared_windows",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
         "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
@@ -223,6 +223,8 @@ class KernelCode:
     def __init__(self, name: str, code: bytes, is_entry: bool = True) -> None:
         self.name: str = name
         self.is_entry: bool = is_entry
+        self.is_helper: bool = False
+        """A subroutine of the compiler with a section of its own."""
         self.binding: int = GLOBAL
         self.code: bytes = code
         """The instructions.  The writer adds the branch to itself and the padding after the last one, unless
@@ -339,6 +341,8 @@ class KernelCode:
         self.wmma_used: bool = False
         self.resolved: list[Reloc] = []
         """Relocations in the code that the writer has applied and keeps (:attr:`CubinModule.preserve_relocs`)."""
+        self.shared_windows: list[int] = []
+        """Offsets of the instructions that add the size of reserved shared memory to the place of the window (sm_100 and later)."""
         self.slot_uses: list[tuple[int, int, bool]] = []
         """(offset, byte in constant bank 4, whether it is the operand of a load) of each instruction that reads that bank."""
         self.unified: UnifiedId | None = None

@@ -13,7 +13,7 @@ from orias.cubin.capsule.capsule_writer import HandleSlots, Mercury, NoCapsule, 
 from orias.cubin.capsule.finalizer import finalizer_options
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.debugframe import FrameWriter
-from orias.cubin.model import FrameInfo, FrameRow
+from orias.cubin.model import RESERVED_CAP, FrameInfo, FrameRow
 from orias.cubin.nvinfo import Record
 from orias.cubin.put_capsule_debug import M_32, M_64, M_CODE, M_FRAME_CODE, M_G64, twin
 from orias.cubin.put_data import shared_banks
@@ -373,6 +373,9 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
             out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
         else:
             raise NoCapsule(f"the Mercury form of a relocation of type {r.type} against {r.symbol} is not known")
+    for offset in code.kernel.shared_windows if RESERVED_CAP in w.symbols and not w.m.relocatable else ():
+        place = (m.offsets[offset // _WORD + 1] - 1) * _UNIT + _IMMEDIATE
+        out.append(OutReloc(place, M_32, w.symbols[RESERVED_CAP]))
     for offset, target in code.kernel.addresses:
         last = (m.offsets[offset // _WORD + 1] - 1) * _UNIT
         out.append(OutReloc(last + _IMMEDIATE, M_CODE, code.symbol, _place(m, target)))

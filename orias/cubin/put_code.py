@@ -104,7 +104,12 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
             _erased_symbol(w, RESERVED_BEGIN)
         if uses_shared or k.reserved_cap:
             _erased_symbol(w, RESERVED_CAP)
-    if w.m.relocatable:
+    if w.m.debug and not w.m.relocatable:
+        called = {r.symbol for r in k.relocs}
+        for other in w.m.kernels:
+            if other.is_helper and other.name in called:
+                w.define_once(OutSymbol(other.name, other.binding, elf.STT_FUNC))
+    if w.m.relocatable or w.m.debug:
         _name_callees(w, k)
     if w.m.own_sections and code.shared is not None:
         for v in k.shared:

@@ -42,6 +42,7 @@ def lower_function(module: ModuleState, f: Function, name: str, kind: str) -> Fu
             raise Unsupported(f"Directive '.{directive}' in a relocatable module is not supported yet", f.line)
     fn = Func(name, module.target, kind)
     state = FuncState()
+    state.apart = name in module.helpers_apart
     ctx = Ctx(fn, module, module.options, state)
     if module.options.debug and kind != "helper":
         ctx.ssa.names = {}
@@ -120,7 +121,8 @@ def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str)
 
 def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
     """Copy parameters and the return address out of their ABI places."""
-    ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
+    near = kind == "helper" and not ctx.state.apart
+    ra = abi.HELPER_RETURN_ADDRESS if near else abi.RETURN_ADDRESS
     ctx.state.return_key = ctx.temp(2)
     where, _ = places(f.params, first_argument(f))
     if returns_in_memory(f):

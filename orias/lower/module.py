@@ -28,12 +28,43 @@ def lower_module(module: Module, target: Target, options: LowerOptions | None = 
         if f.name not in left_out and f.body is not None and (f.entry or m.options.own_sections):
             program.kernels.append(_lower_kernel(m, f))
     if m.options.own_sections and not m.options.relocatable:
-        declared = list(dict.fromkeys(f.name for f in module.functions))
-        program.kernels.sort(key=lambda k: declared.index(k.ptx.name))
+        _add_helpers(m)
+        order = _symbol_order(m)
+        program.kernels.sort(key=lambda k: order[k.ptx.name])
     m.data.put_variables()
     if m.options.relocatable:
         _list_prototypes(m)
     return program
+
+
+def _symbol_order(m: ModuleState) -> dict[str, int]:
+    """The place of each function in ptxas's list: by its first declaration, internal subroutines by their first use in the text."""
+    lines = [(f.declared, f.name) for f in m.ast.functions]
+    for f in m.ast.functions:
+        lines += [(f.line, name) for name in m.helpers_of.get(f.name, ())]
+    lines.sort(key=lambda place: place[0])
+    names = dict.fromkeys([name for _, name in lines] + list(m.helpers_apart))
+    return {name: k for k, name in enumerate(names)}
+
+
+def _add_helpers(m: ModuleState) -> None:
+    """Lower the internal subroutines that have sections of their own, in the order of their first calls."""
+    done = 0
+    while done < len(m.helpers_apart):
+        symbol = list(m.helpers_apart)[done]
+        done += 1
+        builtin = builtin_function(m.helpers_apart[symbol])
+        ptx = Function(symbol, False, builtin.line)
+        ptx.linkage = "weak"
+        ptx.params, ptx.rets, ptx.body = builtin.params, builtin.rets, builtin.body
+        ptx.regs, ptx.variables, ptx.labels = builtin.regs, builtin.variables, builtin.labels
+        kernel = Kernel(ptx, Func(symbol, m.target))
+        kernel.is_helper = True
+        m.begin(kernel)
+        m.data.share_common(kernel)
+        kernel.entry = lower_function(m, ptx, symbol, "helper")
+        _open_pool(m, kernel)
+        m.program.kernels.append(kernel)
 
 
 def _take_unified(m: ModuleState) -> None:

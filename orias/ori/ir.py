@@ -162,10 +162,12 @@ class CallInfo:
     before it are the physical argument registers; the results are the physical result registers.  The clobber masks
     have bit n set if the call may change register n of that file (result registers included).  ``exact``: the masks are
     those of the allocated callee, which accesses no other registers.  ``outside``: the callee is unknown
-    (:func:`orias.passes.wgmma_calls.note_blocking_calls`).
+    (:func:`orias.passes.wgmma_calls.note_blocking_calls`).  ``apart``: a helper with a section of its own, whose address
+    and return address are those of functions.
     """
 
     __slots__ = (
+        "apart",
         "clobber_b",
         "clobber_p",
         "clobber_r",
@@ -196,6 +198,7 @@ class CallInfo:
         self.clobber_b: int = clobber_b
         self.exact: bool = False
         self.outside: bool = False
+        self.apart: bool = False
 
 
 @final

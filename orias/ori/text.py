@@ -125,7 +125,7 @@ def _marks(uid: int, fn: Func) -> str:
         c = fn.calls[uid]
         text += (
             f" ; call {c.kind} {c.target or '-'} {c.clobber_r:x} {c.clobber_p:x} {c.clobber_ur:x}"
-            f" {c.clobber_up:x} {c.clobber_b:x}" + " exact" * c.exact + " outside" * c.outside
+            f" {c.clobber_up:x} {c.clobber_b:x}" + " exact" * c.exact + " outside" * c.outside + " apart" * c.apart
         )
     if uid in fn.tables:
         table = fn.tables[uid]

@@ -257,7 +257,8 @@ class _Reader:
             kind, name, *masks = rest
             v = [int(x, 16) for x in masks[:5]]
             info = CallInfo(None if name == "-" else name, kind, v[0], v[1], v[2], v[3], v[4])
-            info.exact, info.outside = "exact" in masks[5:], "outside" in masks[5:]
+            words = masks[5:]
+            info.exact, info.outside, info.apart = "exact" in words, "outside" in words, "apart" in words
             fn.calls[inst.uid] = info
         elif word == "table":
             fn.tables[inst.uid] = JumpTable(int(rest[0]), [int(x) for x in rest[1:]])

@@ -41,6 +41,9 @@ from orias.target.profile import Target
 
 INST_BYTES: Final = 16
 _SLOTS: Final = 4
+_WINDOW_SHIFT: Final = imm(24)
+"""Bits of the shared window of a block, by which its number in the cluster is shifted."""
+_WINDOW_OPERATIONS: Final = ("LEA", "ULEA")
 """The constant bank with the addresses of global variables and undefined functions."""
 _UNIFIED_TABLE: Final = "__UFT_OFFSET"
 _NO_FUNCTION: Final = 1
@@ -83,7 +86,7 @@ class EmittedText:
 
     __slots__ = (
         "addresses", "barriers", "branch_tables", "calls", "code", "exits", "functions", "guard_traps", "lines", "places", "register_barrier",
-        "relative_addresses", "relocs", "slot_uses",
+        "relative_addresses", "relocs", "shared_windows", "slot_uses",
         "stack_adjust", "table_bytes",
     )  # fmt: skip
 
@@ -106,6 +109,8 @@ class EmittedText:
         self.calls: list[tuple[int, str, str]] = []
         """(offset, kind, target or empty) of each CALL; kinds as in CallInfo."""
         self.relocs: list[TextReloc] = []
+        self.shared_windows: list[int] = []
+        """Every instruction that puts the size of reserved shared memory into the address of the block's window."""
         self.slot_uses: list[tuple[int, int, bool]] = []
         """(offset, byte in constant bank 4, whether it is the operand of a load) of each instruction that reads that bank."""
         self.lines: list[tuple[int, int]] = []
@@ -154,6 +159,7 @@ class _Emitter:
         "table",
         "target",
         "unified",
+        "window",
     )
 
     def __init__(
@@ -172,6 +178,7 @@ class _Emitter:
         self.table: IsaTable = table
         self.target: Target = target
         self.mercury: bool = target.has(features.MERCURY_LAYOUT)
+        self.window: set[Opnd] = {imm(target.number("system_shared")), _WINDOW_SHIFT} if self.mercury else set()
         self.own_sections: bool = own_sections
         self.pointers: Sequence[str] = pointers
         pool = funcs[0].pool if funcs else None
@@ -354,6 +361,8 @@ class _Emitter:
             out.barriers.append(at)
             if inst.src and kind_of(inst.src[0]) not in (K_IMM, K_WORD):
                 out.register_barrier = True
+        elif self.mercury and base in _WINDOW_OPERATIONS and self.window <= set(inst.src):
+            out.shared_windows.append(at)
         if line and (not out.lines or out.lines[-1][1] != line):
             out.lines.append((at, line))
         elif not line and fn.kind == "entry" and inst.dst[:1] == [SP] and out.lines and out.lines[-1][1]:

@@ -4,6 +4,7 @@ from typing import Final, final
 
 from orias.cubin import relocs
 from orias.cubin.model import NO_CTA, BranchTargets, KernelCode, Reloc, SubFunction
+from orias.lower.builtins.symbols import WITHOUT_BARRIERS
 from orias.lower.frame.program import Kernel
 from orias.ori.ir import Func
 from orias.output.emit import EmittedText
@@ -61,6 +62,9 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, reach: Reach)
     code.frame_size = stack_bytes(kernel.entry)
     code.calls_rel = bool(kernel.functions or kernel.helpers)
     code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
+    if kernel.is_helper:
+        # As the code of ptxas's subroutines has it.
+        code.is_helper, code.crs_stack = True, kernel.entry.name not in WITHOUT_BARRIERS
     code.params = kernel.params
     code.texture_relocs = kernel.references
     code.bindless_texture = any(r.type != relocs.R_SURF_HEADER_INDEX for r in kernel.references)
@@ -81,6 +85,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, reach: Reach)
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
     code.relocs_applied = bool(text.addresses or kernel.shared or kernel.dynamic_used or kernel.common_shared)
     code.slot_uses = text.slot_uses
+    code.shared_windows = text.shared_windows
     code.pointers = list(kernel.pointers)
     code.const2_resolved = bool(text.branch_tables or kernel.pointers)
     code.addresses = text.addresses

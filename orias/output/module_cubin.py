@@ -76,7 +76,7 @@ def kernel_part(
         code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
         if options.remarks:
             code.annotation += annotation_lines(kernel_decisions(kernel))
-    if out.lineinfo:
+    if out.lineinfo and not kernel.is_helper:
         code.lines = line_rows(text.lines, kernel.locs, names_section(module)[1], _first_loc(kernel.ptx))
     part = KernelPart(code, _kernel_info(kernel, code, text, target))
     part.paced, part.isa_class, part.tensor_map = facts.paced, facts.isa_class, facts.tensor_map

@@ -243,13 +243,15 @@ class Function:
     """
 
     __slots__ = (
-        "body", "column", "directives", "entry", "labels", "line", "linkage", "name", "params", "regs", "rets", "variables",
+        "body", "column", "declared", "directives", "entry", "labels", "line", "linkage", "name", "params", "regs", "rets", "variables",
     )  # fmt: skip
 
     def __init__(self, name: str, entry: bool, line: int) -> None:
         self.name: str = name
         self.entry: bool = entry
         self.line: int = line
+        self.declared: int = line
+        """The line of the first declaration; ``line`` is that of the definition, if there is one."""
         self.column: int = 0
         self.linkage: str = ""
         self.params: list[Var] = []

@@ -42,7 +42,7 @@ from orias.ptx.modifier_messages import (
     without_sync,
 )
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
-from orias.ptx.opcode import FORMATS, dotted, known_word
+from orias.ptx.opcode import FORMATS, dotted, known_word, without_ignored
 from orias.ptx.operand_checks import operand_errors
 from orias.ptx.repeated_words import TESTS, TWO_OPERATIONS, repetitions, slot_of, too_many_priorities
 from orias.ptx.rules import apply
@@ -268,6 +268,7 @@ class Checker:
             self._early(result, sig.name, text, (), repetitions(sig.name, text, set()))
             result.errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
+        text = without_ignored(name, text)
         words = [w for w in text if w not in NAME_PARTS and known_word(w)]
         types = tuple([w for w in words if w in TYPE_WORDS and (w not in FORMATS or name == "ldmatrix")])
         table = rows(name)

@@ -15,25 +15,28 @@ _MOST_REGISTERS: Final = 255
 _WARP: Final = 32
 
 
-def launch_warnings(module: Module, target: Target, compile_only: bool) -> list[Diagnostic]:
-    """The warnings of all functions, from the last to the first, as ptxas has them.
+def launch_warnings(module: Module, target: Target, compile_only: bool, debug: bool) -> list[Diagnostic]:
+    """The warnings of all functions, from the last to the first, as ptxas has them; with ``debug`` (-g) from the first to the last.
 
     Without ``compile_only`` a function has no limit of its own, and one that no kernel reaches no warning.
     """
     found: list[Diagnostic] = []
     if not any(f.entry for f in module.functions):
         return []  # no code is made
-    threads, blocks = target.number("threads_per_sm"), target.number("ctas_per_sm")
-    for function in reversed(module.functions):
+    for function in module.functions if debug else reversed(module.functions):
         if function.body is None or not function.directives:
             continue
         if not function.entry and not compile_only:
             if "local_maxnreg" in function.directives and function.name in reached(module):
                 found.append(Diagnostic("warning", _OBJECTS_ONLY))
         else:
-            texts = [*_registers(function), *_bounds(function, threads, blocks)]
-            found.extend([Diagnostic("warning", text) for text in texts])
+            found.extend([Diagnostic("warning", text) for text in warnings_of(function, target)])
     return found
+
+
+def warnings_of(function: Function, target: Target) -> list[str]:
+    """The warnings of one function."""
+    return [*_registers(function), *_bounds(function, target)]
 
 
 _OBJECTS_ONLY: Final = (
@@ -53,6 +56,17 @@ def reached(module: Module) -> set[str]:
                         found.add(op.func.name)
                         todo.append(op.func)
     return found
+
+
+def effective_limit(function: Function) -> int:
+    """The .maxnreg that counts: at least the fewest registers of a thread; 0 without one, or with one that is ignored."""
+    limit = function.directives.get("maxnreg", (0,))[0]
+    return 0 if limit > _MOST_REGISTERS else max(limit, _LEAST_REGISTERS) if limit else 0
+
+
+def ignores_blocks(function: Function, target: Target) -> bool:
+    """Whether .minnctapersm is ignored with a warning."""
+    return bool(_bounds(function, target))
 
 
 def _registers(function: Function) -> list[str]:
@@ -76,8 +90,9 @@ def _registers(function: Function) -> list[str]:
     return found
 
 
-def _bounds(function: Function, threads: int, blocks: int) -> list[str]:
-    """The warning on .maxntid or .reqntid and .minnctapersm; `threads` and `blocks` are the most that an SM holds."""
+def _bounds(function: Function, target: Target) -> list[str]:
+    """The warning on .maxntid or .reqntid and .minnctapersm."""
+    threads, blocks = target.number("threads_per_sm"), target.number("ctas_per_sm")
     directives = function.directives
     extents = directives.get("reqntid") or directives.get("maxntid")
     if not extents:

@@ -80,7 +80,7 @@ def check(
         if var.space == "const" and var.linkage != "extern":
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
-    found.extend(launch_warnings(module, target, compile_only))
+    found.extend(launch_warnings(module, target, compile_only, debug))
     found += check_debug(module)
     _tensor_groups(module, found)
     if not compile_only:

@@ -9,6 +9,34 @@ from orias.ptx.names import IGNORED, NAME_PARTS, NAMES, SLOT_OF, WORDS
 FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 """Formats of elements that are unpacked; words without meaning after names other than those of UNPACKING."""
 UNPACKING: Final = ("ldmatrix", "tcgen05.cp")
+_IGNORED_TYPES: Final = frozenset(("pred", "texref", "surfref", "samplerref"))
+"""Types that ptxas 13.0.88 ignores beside another type of the instructions below, and of no others."""
+_IGNORING: Final = frozenset(
+    [
+        "abs",
+        "add",
+        "atom",
+        "cos",
+        "cvt",
+        "cvt.pack",
+        "ex2",
+        "fma",
+        "lg2",
+        "max",
+        "min",
+        "mul",
+        "neg",
+        "rcp",
+        "red",
+        "rsqrt",
+        "set",
+        "setp",
+        "sin",
+        "sqrt",
+        "sub",
+        "tanh",
+    ]
+)
 
 DIRECTIVE_WORD: Final = regex(
     r"(?a)\.(?:byte|abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
@@ -111,6 +139,13 @@ def split_name(parts: list[str]) -> int:
     return 0
 
 
+def without_ignored(name: str, words: list[str]) -> list[str]:
+    """The words of an opcode without the types that ptxas ignores beside another type (13.0.88)."""
+    if name not in _IGNORING or not any(w in TYPE_WORDS and w not in _IGNORED_TYPES for w in words):
+        return words
+    return [w for w in words if w not in _IGNORED_TYPES]
+
+
 def parse_opcode(text: str) -> Sig:
     """The Sig of a dotted opcode; raises :class:`OpcodeError`."""
     parts, first = dotted(text)
@@ -143,6 +178,7 @@ def parse_opcode(text: str) -> Sig:
         mods[slot] = word
         if word == "mmio":
             mods["mmio"] = word
+    types = without_ignored(name, types)
     if "mmio" in mods and name in ("ld", "st") and mods.get("order") not in ("acquire", "release"):
         mods["order"] = "mmio"
     return Sig(name, text, mods, tuple(types))

@@ -40,7 +40,7 @@ def _expand_block(fn: Func, b: Block, own_sections: bool) -> None:
 
 
 def _expand_call(fn: Func, inst: Inst, info: CallInfo, own_sections: bool, out: list[Inst]) -> None:
-    helper = info.kind == "helper"
+    helper = info.kind == "helper" and not info.apart
     ra = abi.HELPER_RETURN_ADDRESS if helper else abi.RETURN_ADDRESS
     # The moves of the return address overwrite their registers before the callee does.
     info.clobber_r |= 3 << ra

@@ -10,7 +10,7 @@ from orias.ori.ir import Func, Inst
 from orias.target.register_steps import SYSTEM_REGISTERS
 
 _FIRST_OF_TENSOR_MEMORY: Final = 16
-"""As ``FIRST_REGISTER``, for these: ptxas 13.0.88 asks for 82 registers for 64 values, for 146 for 128 (message C7602)."""
+"""As ``FIRST_REGISTER``, for these: ptxas 13.0.88 asks for 26 registers for 8 values, for 146 for 128 (message C7602)."""
 
 
 def fewest_registers(fn: Func) -> int:
@@ -29,9 +29,9 @@ def _needs(fn: Func, inst: Inst) -> int:
 
 
 def check_operations(fn: Func) -> None:
-    """Raise ptxas's CompileError (C7602) if a single warpgroup product needs more registers than the limit."""
+    """Raise ptxas's CompileError (C7602) if a single operation of these kinds needs more registers than the limit."""
     for inst in fn.insts():
-        need = _needs(fn, inst) if inst.op.flags & F_WGMMA else 0
+        need = _needs(fn, inst)
         if need > fn.max_regs:
             text = f"(C7602) Insufficient registers ({fn.max_regs}) to compile instruction at line {inst.loc} in function {fn.name}."
             raise CompileError(

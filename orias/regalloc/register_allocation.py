@@ -47,9 +47,10 @@ def allocate_registers(fn: Func, own_sections: bool = False, trace: Trace | None
     Calls of helpers need their clobber masks first (:func:`set_known_clobbers`).  If registers do not suffice for
     pending warpgroup operations, these run one at a time.  Raises Unsupported if registers do not suffice even then.
     """
+    if fn.state == "ssa":
+        check_operations(fn)
     if fn.state != "ssa" or not has_operations(fn):
         return _allocate(fn, own_sections, trace)
-    check_operations(fn)
     kept = clone(fn)
     try:
         return _allocate(fn, own_sections, trace)

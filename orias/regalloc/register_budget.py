@@ -9,6 +9,7 @@ from orias.options import Options
 from orias.ori.ir import Func
 from orias.passes.setmaxnreg import expand_setmaxnreg, requests
 from orias.ptx.ast import Function, Module
+from orias.ptx.launch_warnings import effective_limit, ignores_blocks, warnings_of
 from orias.regalloc.operation_needs import fewest_registers
 from orias.target.profile import Target
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, SUB_PARTITIONS, allowed, registers_for
@@ -104,32 +105,43 @@ def most_warps(kernel: Kernel, target: Target) -> int:
     return max(1, blocks) * warps
 
 
-def limit_notes(module: Module, options: Options, target: Target) -> list[Diagnostic]:
-    """What ``-v`` says of ``-maxrregcount``: which kernels it limits, and which have directives that count instead.
+def with_limit_notes(found: list[Diagnostic], module: Module, options: Options, target: Target) -> list[Diagnostic]:
+    """Messages of the checks with what ``-v`` says of ``-maxrregcount``: which kernels it limits, and which have limits that count instead.
 
-    The last kernel comes first, but with -g.
+    Each kernel's notes follow its warnings, the last kernel's first; with -g the first kernel's.
     """
+    if any(d.severity in ("error", "fatal") for d in found):
+        return found
+    entries = [f for f in module.functions if f.entry]
+    messages = [d.message for d in found]
+    of = {f.name: [messages.index(text) for text in warnings_of(f, target) if text in messages] for f in entries}
+    at = min([k for places in of.values() for k in places], default=len(found))
+    out = found[:at]
+    for f in entries if options.debug else reversed(entries):
+        end = max([at, *(k + 1 for k in of[f.name])])
+        out += found[at:end] + _limit_notes(f, options, target)
+        at = end
+    return out + found[at:]
+
+
+def _limit_notes(f: Function, options: Options, target: Target) -> list[Diagnostic]:
+    """The notes of one kernel."""
     out: list[Diagnostic] = []
     given = options.maxrregcount
-    entries = [f for f in module.functions if f.entry]
-    for f in entries if options.debug else reversed(entries):
-        d = f.directives
-        own = d["maxnreg"][0] if "maxnreg" in d else _NO_LIMIT
-        by_threads = own == _NO_LIMIT and 0 < block_threads(f) <= target.number("threads_per_sm")
-        if own != _NO_LIMIT and not options.override_directives:
-            if given != own:
-                text = f"Overriding global maxrregcount {given} with entry-specific value {own} of .maxnreg"
-                out.append(Diagnostic("info", text))
-            continue
-        limit = register_limit(Kernel(f, Func(f.name, target)), Options(options.arch), target)
-        if by_threads and "minnctapersm" in d and given != limit:
-            text = (
-                f"Overriding global maxrregcount {given} with entry-specific value {limit} computed using thread count"
-            )
+    own = effective_limit(f) or _NO_LIMIT
+    by_threads = own == _NO_LIMIT and 0 < block_threads(f) <= target.number("threads_per_sm")
+    if own != _NO_LIMIT and not options.override_directives:
+        if given != own:
+            text = f"Overriding global maxrregcount {given} with entry-specific value {own} of .maxnreg"
             out.append(Diagnostic("info", text))
-        if given != own and (options.override_directives or not by_threads):
-            text = f"Overriding maximum register limit {own} for '{f.name}' with  {given} of maxrregcount option"
-            out.append(Diagnostic("info", text))
+        return out
+    limit = register_limit(Kernel(f, Func(f.name, target)), Options(options.arch), target)
+    if by_threads and "minnctapersm" in f.directives and not ignores_blocks(f, target) and given != limit:
+        text = f"Overriding global maxrregcount {given} with entry-specific value {limit} computed using thread count"
+        out.append(Diagnostic("info", text))
+    if given != own and (options.override_directives or not by_threads):
+        text = f"Overriding maximum register limit {own} for '{f.name}' with  {given} of maxrregcount option"
+        out.append(Diagnostic("info", text))
     return out
 
 

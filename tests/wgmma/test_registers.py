@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import orias
 from orias.api import Cubin, compile_sources
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
@@ -108,3 +109,39 @@ def test_one_operation(a: str, limit: int, need: int, tmp_path: Path) -> None:
         ours(source, limit)
     assert e.value.diagnostics[-1] == Diagnostic("fatal", message)
     assert ours(source, need).kernels["k"].registers <= need
+
+
+def tensor_memory(operation: str, count: int) -> str:
+    values = "{" + ", ".join(f"%v{k}" for k in range(count)) + "}"
+    operands = f"{values}, [%r1]" if operation == "ld" else f"[%r1], {values}"
+    each = "st.global.b32 [%rd1+{0}], %v{1};" if operation == "ld" else "ld.global.b32 %v{1}, [%rd1+{0}];"
+    others = [each.format(4 * k, k) for k in range(count)]
+    line = f"tcgen05.{operation}.sync.aligned.32x32b.x{count}.b32 {operands}; tcgen05.wait::{operation}.sync.aligned;"
+    body = "\n".join([line, *others] if operation == "ld" else [*others, line])
+    return f""".version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p0, .param .u32 p1) {{
+.reg .b64 %rd<2>; .reg .b32 %r<2>, %v<{count}>;
+ld.param.u64 %rd1, [p0]; ld.param.u32 %r1, [p1];
+{body}
+ret; }}
+"""
+
+
+@pytest.mark.parametrize(("operation", "count", "line"), [("ld", 8, 7), ("st", 16, 23), ("ld", 64, 7)])
+@pytest.mark.parametrize("debug", [False, True])
+def test_tensor_memory(operation: str, count: int, line: int, debug: bool) -> None:
+    """An access to N values of tensor memory needs N + 18 registers, as for ptxas 13.0.88, with less it is refused."""
+    source, need = tensor_memory(operation, count), count + 18
+    options = {"arch": "sm_100a", "capsules": "forbid", "debug": debug}
+    with pytest.raises(orias.CompileError) as e:
+        orias.compile(source, maxrregcount=need - 1, **options)
+    found = e.value.diagnostics
+    assert found[-1].message == (
+        f"(C7602) Insufficient registers ({need - 1}) to compile instruction at line {line} in function k."
+        f" Try to compile with register target of {need} or higher."
+    )
+    # Warnings that were given before stay.
+    assert len(found) == (3 if debug else 1)
+    assert orias.compile(source, maxrregcount=need, **options).kernels["k"].registers <= need

@@ -39,7 +39,8 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
         else:
             words = params.get_words(ctx, v)
         values.extend((p.reg + k, w) for k, w in enumerate(words))
-    ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
+    near = kind == "helper" and not ctx.state.apart
+    ra = abi.HELPER_RETURN_ADDRESS if near else abi.RETURN_ADDRESS
     back = ctx.get(ctx.state.return_key)
     values.append((ra, ctx.lo(back)))
     values.append((ra + 1, ctx.hi(back)))
@@ -50,5 +51,5 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
     order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]
     # The linker moves the code of an object that has a Mercury form, and knows return addresses as relocations only.
     moved = ctx.options.relocatable and ctx.target.has(features.MERCURY_LAYOUT)
-    absolute = (ctx.options.own_sections and kind == "func") or (moved and kind == "helper")
+    absolute = moved if near else ctx.options.own_sections
     ctx.b.emit("RET.ABS.NODEC" if absolute else "RET.REL.NODEC", [], order)

@@ -9,6 +9,7 @@ of each sequence.
 from typing import Final
 
 from orias.isa.operand import ABS, INV, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, in_file, is_imm
+from orias.lower.builtins.symbols import float_symbol
 from orias.lower.float.approx import div_approx, in_register, rcp64_seed, rcp_approx, sqrt_approx
 from orias.lower.float.fp import ONE_F32, ONE_F64, RND, sat_mods
 from orias.lower.frame.context import Ctx
@@ -22,7 +23,7 @@ MODE: Final[dict[str, int]] = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 """Rounding mode argument of the subroutines."""
 
 
-def _or_call(ctx: Ctx, slow: Opnd, fast: Opnd, width: int, helper: str, args: list[Opnd]) -> Opnd:
+def _or_call(ctx: Ctx, i: Instr, slow: Opnd, fast: Opnd, width: int, helper: str, args: list[Opnd]) -> Opnd:
     """`fast`, or the subroutine's result where the predicate `slow` holds."""
     result = ctx.temp(width)
     ctx.set(result, fast, width)
@@ -31,15 +32,16 @@ def _or_call(ctx: Ctx, slow: Opnd, fast: Opnd, width: int, helper: str, args: li
     ctx.branch(slow, cold, join)
     cold.cold = True
     ctx.start(cold)
-    ctx.set(result, _call(ctx, helper, args, width), width)
+    ctx.set(result, _call(ctx, i, helper, args, width), width)
     ctx.jump(join)
     ctx.start(join)
     return ctx.get(result)
 
 
-def _call(ctx: Ctx, helper: str, args: list[Opnd], width: int) -> Opnd:
+def _call(ctx: Ctx, i: Instr, helper: str, args: list[Opnd], width: int) -> Opnd:
     """The subroutine's result; f64 immediates go to registers first."""
-    return ctx.call_helper(helper, [ctx.b.copy(a, 2) if is_imm(a) and imm_value(a) >> 32 else a for a in args], width)
+    words = [ctx.b.copy(a, 2) if is_imm(a) and imm_value(a) >> 32 else a for a in args]
+    return ctx.call_helper(helper, words, width, float_symbol(i))
 
 
 def _pair(ctx: Ctx, o: Opnd) -> Opnd:
@@ -47,7 +49,9 @@ def _pair(ctx: Ctx, o: Opnd) -> Opnd:
 
 
 def _constant(ctx: Ctx, i: Instr, f: Format) -> Opnd | None:
-    """The exact result as an immediate, or None unless all operands are constants."""
+    """The exact result as an immediate, or None unless all operands are constants and no function is called for them."""
+    if ctx.options.helpers_apart:
+        return None
     ftz = "ftz" in i.sig.mods
     values = []
     for o in i.ops[1:]:
@@ -65,7 +69,12 @@ def _constant(ctx: Ctx, i: Instr, f: Format) -> Opnd | None:
 
 
 def _multiplied(ctx: Ctx, i: Instr, f: Format, a: Opnd, b: Opnd) -> bool:
-    """Write a division by a power of two as a product, which rounds the same; False if the reciprocal is not normal."""
+    """Write a division by a power of two as a product, which rounds the same; False if the reciprocal is not normal.
+
+    Not where ptxas calls a function for every division.
+    """
+    if ctx.options.helpers_apart:
+        return False
     divisor = ctx.constant(b)
     if divisor is None or divisor & (f.min_normal - 1):
         return False
@@ -98,7 +107,7 @@ def div32(ctx: Ctx, i: Instr) -> None:
     a = in_register(ctx, ctx.src(i.ops[1], "f32"))
     b = in_register(ctx, ctx.src(i.ops[2], "f32"))
     if rnd != "rn":
-        ctx.write(i.ops[0], ctx.call_helper("div_f32" + _ftz(i), [a, b, imm(MODE[rnd])], 1))
+        ctx.write(i.ops[0], _call(ctx, i, "div_f32" + _ftz(i), [a, b, imm(MODE[rnd])], 1))
         ctx.end_guarded()
         return
     e = ctx.b
@@ -107,7 +116,7 @@ def div32(ctx: Ctx, i: Instr) -> None:
     r = e.r("FFMA", r, e.r("FFMA", b | NEG, r, imm(ONE_F32)), r)
     q = e.r("FFMA", a, r, RZ)
     q = e.r("FFMA", r, e.r("FFMA", b | NEG, q, a), q)
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, q, 1, "div_rn_f32" + _ftz(i), [a, b]))
+    ctx.write(i.ops[0], _or_call(ctx, i, unsafe, q, 1, "div_rn_f32" + _ftz(i), [a, b]))
     ctx.end_guarded()
 
 
@@ -134,13 +143,15 @@ def rcp32(ctx: Ctx, i: Instr) -> None:
     for k in range(steps):
         err = e.r("FFMA", b | NEG, r, imm(ONE_F32))
         r = e.r("FFMA" + (RND[rnd] if k == steps - 1 else ""), r, err, r)
-    if "ftz" in i.sig.mods:
+    if "ftz" in i.sig.mods and ctx.options.helpers_apart:
+        r = _or_call(ctx, i, unsafe, r, 1, "rcp_f32_ftz", [b])
+    elif "ftz" in i.sig.mods:
         # Where the fast path is unsafe, the result is infinite, zero, NaN or exactly 2**-126: MUFU.RCP gives it.
         r = e.r("FSEL", seed, r, unsafe)
     elif rnd == "rn":
-        r = _or_call(ctx, unsafe, r, 1, "rcp_rn_f32", [b])
+        r = _or_call(ctx, i, unsafe, r, 1, "rcp_rn_f32", [b])
     else:
-        r = _or_call(ctx, unsafe, r, 1, "div_f32", [imm(ONE_F32), b, imm(MODE[rnd])])
+        r = _or_call(ctx, i, unsafe, r, 1, "div_f32", [imm(ONE_F32), b, imm(MODE[rnd])])
     ctx.write(i.ops[0], r)
     ctx.end_guarded()
 
@@ -168,7 +179,7 @@ def sqrt32(ctx: Ctx, i: Instr) -> None:
         g = e.r("FFMA", e.r("FFMA", g | NEG, g, x), h, g)
     g = e.r("FFMA" + RND[rnd], e.r("FFMA", g | NEG, g, x), h, g)
     args = [x] if rnd == "rn" else [x, imm(MODE[rnd])]
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, g, 1, ("sqrt_rn_f32" if rnd == "rn" else "sqrt_f32") + _ftz(i), args))
+    ctx.write(i.ops[0], _or_call(ctx, i, unsafe, g, 1, ("sqrt_rn_f32" if rnd == "rn" else "sqrt_f32") + _ftz(i), args))
     ctx.end_guarded()
 
 
@@ -186,7 +197,7 @@ def div64(ctx: Ctx, i: Instr) -> None:
     a = _pair(ctx, ctx.src(i.ops[1], "f64"))
     b = _pair(ctx, ctx.src(i.ops[2], "f64"))
     if rnd != "rn":
-        ctx.write(i.ops[0], ctx.call_helper("div_f64", [a, b, imm(MODE[rnd])], 2))
+        ctx.write(i.ops[0], _call(ctx, i, "div_f64", [a, b, imm(MODE[rnd])], 2))
         ctx.end_guarded()
         return
     e = ctx.b
@@ -198,7 +209,7 @@ def div64(ctx: Ctx, i: Instr) -> None:
     safe = e.setp("FSETP.GEU.AND", ctx.hi(a) | ABS, imm(0x03600000), PT)
     top = e.r("FFMA", RZ, ctx.hi(b), ctx.hi(q))
     safe = e.setp("FSETP.GT.AND", top | ABS, imm(0x00100000), safe)
-    ctx.write(i.ops[0], _or_call(ctx, safe ^ INV, q, 2, "div_rn_f64", [a, b]))
+    ctx.write(i.ops[0], _or_call(ctx, i, safe ^ INV, q, 2, "div_rn_f64", [a, b]))
     ctx.end_guarded()
 
 
@@ -226,7 +237,7 @@ def rcp64(ctx: Ctx, i: Instr) -> None:
     ctx.begin_guarded()
     b = _pair(ctx, ctx.src(i.ops[1], "f64"))
     if rnd != "rn":
-        ctx.write(i.ops[0], _call(ctx, "div_f64", [imm64(ONE_F64), b, imm(MODE[rnd])], 2))
+        ctx.write(i.ops[0], _call(ctx, i, "div_f64", [imm64(ONE_F64), b, imm(MODE[rnd])], 2))
         ctx.end_guarded()
         return
     e = ctx.b
@@ -234,7 +245,7 @@ def rcp64(ctx: Ctx, i: Instr) -> None:
     low = e.r("IADD3", ctx.hi(b), imm(0x300402), RZ)
     safe = e.setp("FSETP.GEU.AND", low | ABS, imm(0x00400402), PT)
     r = _newton64(ctx, b, e.pack(low, e.r("MUFU.RCP64H", ctx.hi(b))))
-    ctx.write(i.ops[0], _or_call(ctx, safe ^ INV, r, 2, "rcp_rn_f64", [b]))
+    ctx.write(i.ops[0], _or_call(ctx, i, safe ^ INV, r, 2, "rcp_rn_f64", [b]))
     ctx.end_guarded()
 
 
@@ -258,7 +269,7 @@ def sqrt64(ctx: Ctx, i: Instr) -> None:
     ctx.begin_guarded()
     x = _pair(ctx, ctx.src(i.ops[1], "f64"))
     if rnd != "rn":
-        ctx.write(i.ops[0], ctx.call_helper("sqrt_f64", [x, imm(MODE[rnd])], 2))
+        ctx.write(i.ops[0], _call(ctx, i, "sqrt_f64", [x, imm(MODE[rnd])], 2))
         ctx.end_guarded()
         return
     e = ctx.b
@@ -268,7 +279,7 @@ def sqrt64(ctx: Ctx, i: Instr) -> None:
     g = e.r("DMUL", x, r, width=2)
     half = e.pack(ctx.lo(r), e.r("IADD3", ctx.hi(r), imm(-0x100000), RZ))
     g = e.r("DFMA", e.r("DFMA", g, g | NEG, x, width=2), half, g, width=2)
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, g, 2, "sqrt_rn_f64", [x]))
+    ctx.write(i.ops[0], _or_call(ctx, i, unsafe, g, 2, "sqrt_rn_f64", [x]))
     ctx.end_guarded()
 
 
@@ -283,5 +294,5 @@ def rsqrt64(ctx: Ctx, i: Instr) -> None:
     shifted = ctx.b.r("IADD3", ctx.hi(x), imm(-0x100000), RZ)
     unsafe = ctx.b.setp("ISETP.GE.U32.AND", shifted, imm(0x7FE00000), PT)
     r = _rsqrt64(ctx, x, imm(0))
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, r, 2, "rsqrt_f64", [x]))
+    ctx.write(i.ops[0], _or_call(ctx, i, unsafe, r, 2, "rsqrt_f64", [x]))
     ctx.end_guarded()

@@ -322,13 +322,19 @@ class Emitter:
 
     # --- calls -------------------------------------------------------------------------------------------------
 
-    def call_helper(self, name: str, args: list[Opnd], ret_words: int) -> Opnd:
+    def call_helper(self, name: str, args: list[Opnd], ret_words: int, own_symbol: str = "") -> Opnd:
         """Call an internal subroutine and return its result: arguments from R4 on (64-bit ones in even pairs), result in R4.
 
         The guard is not applied: use :meth:`begin_guarded` where the call must depend on it.  With `ret_words` 0 the
         result is NONE. An immediate or a constant among `args` is one word; copy a 64-bit one to a register first.
+        `own_symbol`: its name where such subroutines have sections of their own; without one, it is in that of its caller.
         """
-        symbol = self.module.need_helper(name)
+        apart = own_symbol != "" and self.options.helpers_apart
+        if apart:
+            symbol = own_symbol
+            self.module.need_helper_apart(name, symbol, self.fn.name)
+        else:
+            symbol = self.module.need_helper(name)
         n = HELPER_FIRST_ARG
         phys: list[Opnd] = []
         moves: list[Opnd] = []
@@ -344,7 +350,9 @@ class Emitter:
             self.b.emit_op(OP_COPY, [d], [s])
         results = [r(HELPER_FIRST_ARG + j) for j in range(ret_words)]
         inst = self.b.emit("call", list(results), phys)
-        self.fn.calls[inst.uid] = CallInfo(symbol, "helper", 0)
+        info = CallInfo(symbol, "helper", 0)
+        info.apart = apart
+        self.fn.calls[inst.uid] = info
         if ret_words == 0:
             return K_NONE
         if ret_words == 1:

@@ -13,7 +13,7 @@ class FuncState:
     """Labels, frame layout and words of parameters of one function."""
 
     __slots__ = (
-        "assigned", "blocks", "dead", "first_new", "frame_align", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "leaves_variables", "outgoing", "outgoing_align", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
+        "apart", "assigned", "blocks", "dead", "first_new", "frame_align", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "leaves_variables", "outgoing", "outgoing_align", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -30,6 +30,8 @@ class FuncState:
         """The current position is unreachable: instructions are skipped up to the next label."""
         self.function: Function | None = None
         self.kind: str = "entry"
+        self.apart: bool = False
+        """A helper with a section of its own, called as functions are."""
         self.first_new: int = 0
         """With -g: virtual registers from this number on are of the current PTX instruction."""
         self.frame_base: Opnd = K_NONE

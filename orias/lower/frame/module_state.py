@@ -17,7 +17,8 @@ from orias.target.profile import Target
 class ModuleState:
     """The module, its layout of data, its functions, and the kernel that is being lowered.
 
-    ``helpers``: the symbols of the internal subroutines that the current kernel needs, by name.
+    ``helpers``: the symbols of the internal subroutines that the current kernel needs, by name; ``helpers_apart``: the names of
+    those with a section of their own, by symbol.
     """
 
     __slots__ = (
@@ -30,6 +31,8 @@ class ModuleState:
         "driver_prototypes",
         "functions",
         "helpers",
+        "helpers_apart",
+        "helpers_of",
         "kernel",
         "options",
         "program",
@@ -51,6 +54,9 @@ class ModuleState:
         self.driver_prototypes: Final[dict[str, str]] = {}
         """Texts of the prototypes of called driver functions that the module does not declare."""
         self.helpers: dict[str, str] = {}
+        self.helpers_apart: Final[dict[str, str]] = {}
+        self.helpers_of: Final[dict[str, list[str]]] = {}
+        """Those of ``helpers_apart`` that a function calls, in the order of its text."""
         self._helper_count: int = 0
         self.accesses: int = 0
         """How many accesses to memory have a check."""
@@ -74,6 +80,12 @@ class ModuleState:
         if self.options.own_sections:
             return g.name
         return f"${self.kernel.ptx.name}${g.name}"
+
+    def need_helper_apart(self, name: str, symbol: str, caller: str) -> None:
+        """Require an internal subroutine as a function with its own section."""
+        self.helpers_apart[symbol] = name
+        self.helpers_of.setdefault(caller, []).append(symbol)
+        self.kernel.edges.append((caller, symbol))
 
     def need_helper(self, name: str) -> str:
         """Require an internal subroutine for the current kernel; returns its symbol."""

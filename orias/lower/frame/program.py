@@ -85,6 +85,14 @@ class LowerOptions:
         return self.own_sections or self.extensible
 
     @property
+    def helpers_apart(self) -> bool:
+        """True if internal subroutines that ptxas has a name for are functions of that name with sections of their own.
+
+        Not where a linker may take another compiler's subroutine of the same name, which has other conventions.
+        """
+        return self.debug and not self.linked
+
+    @property
     def extern_call(self) -> str:
         """The kind (:class:`CallInfo`) of calls of undefined functions."""
         return "abi" if self.own_sections else "extern" if self.extensible else "syscall"
@@ -99,13 +107,15 @@ class Kernel:
     """
 
     __slots__ = (
-        "barriers", "calls_unknown", "common_shared", "ctaidz_used", "dynamic_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls",
+        "barriers", "calls_unknown", "common_shared", "ctaidz_used", "dynamic_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls", "is_helper",
         "locs", "param_bytes", "params", "pointers", "pool", "private", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
     )  # fmt: skip
 
     def __init__(self, ptx: Function, entry: Func) -> None:
         self.ptx: Function = ptx
         """The PTX function, for its directives and linkage."""
+        self.is_helper: bool = False
+        """An internal subroutine with a section of its own, of which the PTX text has no lines."""
         self.entry: Func = entry
         self.functions: list[Func] = []
         self.helpers: list[Func] = []

@@ -4,6 +4,7 @@
 """
 
 from orias.isa.operand import K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, in_file
+from orias.lower.builtins.symbols import integer_symbol
 from orias.lower.float.approx import in_register, unless
 from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
@@ -19,12 +20,18 @@ def div_rem(ctx: Ctx, i: Instr) -> None:
     if t in ("u64", "s64"):
         ctx.begin_guarded()
         args = [_pair(ctx, ctx.src(o, t)) for o in i.ops[1:3]]
-        ctx.write(i.ops[0], ctx.call_helper(f"{i.sig.name}_{t}", args, 2))
+        ctx.write(i.ops[0], ctx.call_helper(f"{i.sig.name}_{t}", args, 2, integer_symbol(i)))
+        ctx.end_guarded()
+        return
+    small = t in ("u16", "s16")
+    if small and ctx.options.helpers_apart and not ctx.state.apart:
+        ctx.begin_guarded()
+        args = [ctx.src(o, t) for o in i.ops[1:3]]
+        ctx.write(i.ops[0], ctx.call_helper(f"{i.sig.name}_{t}", args, 1, integer_symbol(i)))
         ctx.end_guarded()
         return
     a = in_register(ctx, extend(ctx, ctx.src(i.ops[1], t), t))
     b = in_register(ctx, extend(ctx, ctx.src(i.ops[2], t), t))
-    small = t in ("u16", "s16")
     if is_signed(t):
         ctx.write(i.ops[0], _signed(ctx, a, b, rem, small))
     else:

@@ -6,7 +6,6 @@ not needed.
 
 from typing import Final
 
-from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, K_P, K_R, K_UR, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_vreg
 from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
@@ -27,14 +26,8 @@ def is_full(mask: Opnd) -> bool:
 
 
 def _members(ctx: Ctx, i: Instr, operand: int) -> Opnd:
-    """The member mask of a .sync operation; NONE for the old forms without a mask (PTX before 6.4)."""
-    if "sync" in i.sig.mods:
-        return ctx.src(i.ops[operand], "b32")
-    if ctx.module.ast.version >= (6, 4):
-        raise Unsupported(
-            f"Instruction '{i.sig.text}' without '.sync' is not supported on .target sm_70 and higher", i.line
-        )
-    return K_NONE
+    """The member mask of a .sync operation; NONE for the old forms without a mask (PTX before 6.4, or for targets below sm_70)."""
+    return ctx.src(i.ops[operand], "b32") if "sync" in i.sig.mods else K_NONE
 
 
 @lowers("shfl", types="any")

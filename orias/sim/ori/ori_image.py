@@ -438,9 +438,10 @@ class OriCode:
     def _call(self, fn: Func, i: Inst, at: int) -> Flow:
         """A call: sets the return address (an offset as for CALL.REL, an address for functions of the system), then jumps."""
         info = fn.calls[i.uid]
-        ra = 2 if info.kind == "helper" else 20
+        near = info.kind == "helper" and not info.apart
+        ra = 2 if near else 20
         back = _STEP * (at + 1)
-        ret = back + (CODE_BASE if info.target in self.addressed or (self.apart and info.kind != "helper") else 0)
+        ret = back + (CODE_BASE if info.target in self.addressed or (self.apart and not near) else 0)
         keeps = self._keeps(fn)
         target = self.start.get(info.target or "", -1)
         address = None
