@@ -2,7 +2,8 @@
 
 Registers that stay free for a few instructions, and alignment gaps around pairs and quads, make the highest register
 exceed the maximum pressure.  The allocation is therefore repeated under lower caps, without the preferences of the first
-order.  Classes that failed come first in the next try.  What is found replaces the first allocation where more warps fit with it.
+order.  Classes that failed come first in the next try.  The caps are those up to which as many warps fit: what is found under one
+replaces the first allocation.
 """
 
 from typing import Final
@@ -54,8 +55,8 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     used = result.used[K_R]
     # No cap between two steps lets more warps fit.
     caps = [s - 1 - SYSTEM_REGISTERS for s in STEPS if good + 1 + SYSTEM_REGISTERS <= s < step]
-    if not caps:
-        fn.packed = min(high, good + 1) + 1 + SYSTEM_REGISTERS
+    if not caps and good + 1 < high:
+        fn.packed = good + 2 + SYSTEM_REGISTERS
     low, at, top = -1, 0, len(caps)
     while top - low > 1 and tries > 0:
         cap = caps[at]
@@ -80,8 +81,8 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
             order = _first(failed, order)
         else:
             low = at
-            if at == 0:
-                fn.packed = min(high, cap + fewest) + 1 + SYSTEM_REGISTERS
+            if at == 0 and cap + fewest < high:
+                fn.packed = cap + fewest + 1 + SYSTEM_REGISTERS
         at = (low + top) // 2
     for c, slot in zip(todo, best, strict=True):
         c.slot = slot
