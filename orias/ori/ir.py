@@ -468,7 +468,7 @@ class Func:
         """Warps of a block, of which an SM holds whole ones only; 1 where the size is not known."""
         self.reg_count: int = 0
         self.packed: int = 0
-        """The register count of the tightest allocation that was found, where it is not used because as many warps fit without it; else 0."""
+        """About the register count that the tightest allocation would have, where more warps would not fit with it; 0 if that is not less."""
         self.spill_stores: int = 0
         self.spill_loads: int = 0
         self.shared_spills: SharedSpills | None = None

@@ -9,7 +9,7 @@ just before that.
 from itertools import pairwise
 from typing import Final, final
 
-from orias.analysis.liveness import liveness, reg_bit
+from orias.analysis.liveness import Liveness, liveness, reg_bit
 from orias.isa.op import op
 from orias.isa.operand import K_P, K_R, PT, has_lane, in_file, is_vreg, renamed, vreg
 from orias.ori.decisions import REMATERIALISED, Decision
@@ -23,13 +23,16 @@ _MOST: Final = 2
 """Instructions that compute a condition again at most, as many as a spill takes."""
 
 
-def compute_conditions_again(fn: Func) -> bool:
-    """Split the ranges of predicates with distant readers in blocks that need many predicates; True if any were."""
+def compute_conditions_again(fn: Func, known: Liveness | None = None) -> bool:
+    """Split the ranges of predicates with distant readers in blocks that need many predicates; True if any were.
+
+    `known`: the function's liveness.
+    """
     limit = fn.knobs.sched_predicate_limit
     blocks = [b for b in fn.blocks if sum(1 for i in b.insts if i.op.base in _CONDITIONS) > limit]
     if not blocks:
         return False
-    lv = liveness(fn)
+    lv = liveness(fn) if known is None else known
     values = Values(fn, counted=False)
     changed = False
     for b in blocks:

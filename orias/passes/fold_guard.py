@@ -17,12 +17,12 @@ _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
 _SEL: Final = op("SEL")
 
 
-def fold_guarded_copies(fn: Func) -> bool:
-    """Fold what can be folded; True if anything changed."""
+def fold_guarded_copies(fn: Func, known: Values | None = None) -> bool:
+    """Fold what can be folded; True if anything changed.  `known`: the function's values, if they are."""
     blocks = [b for b in fn.blocks if any(i.op is _SEL or (i.op is OP_COPY and i.guard != PT) for i in b.insts)]
     if not blocks:
         return False
-    values = Values(fn)
+    values = Values(fn) if known is None else known
     changed = False
     for b in blocks:
         changed |= _copy_words(fn, values, b)

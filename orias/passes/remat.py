@@ -51,15 +51,18 @@ from orias.target.register_steps import free_words, live_words
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED
 
 
-def relieve_peaks(fn: Func) -> bool:
-    """Rematerialise values, or move their computation, after the blocks of highest pressure; True if anything changed."""
+def relieve_peaks(fn: Func, known: Liveness | None = None) -> bool:
+    """Rematerialise values, or move their computation, after the blocks of highest pressure; True if anything changed.
+
+    `known`: the function's liveness.
+    """
     if len(fn.blocks) < 2 or len(fn.blocks) > fn.knobs.remat_max_blocks:
         return False
     changed = False
     done: set[int] = set()
     if find_loops(fn, dominators(fn)).irreducible:
         return False
-    lv = liveness(fn)
+    lv = liveness(fn) if known is None else known
     needs = words_needed(fn, lv)
     free = free_words(fn.max_regs)
     for _ in range(fn.knobs.remat_peaks):
@@ -70,23 +73,22 @@ def relieve_peaks(fn: Func) -> bool:
         peak = max(left, key=lambda b: needs[b.id])
         done.add(peak.id)
         lacking = needs[peak.id] - live_words(fn.max_regs)
-        if _Peak(fn, peak, lv, lacking).run():
+        relief = _Peak(fn, peak, lv, lacking)
+        if relief.run():
             changed = True
             if lacking > 0:
                 # What moved for this block may let more move for the others, which would spill.
                 done = {peak.id}
-            lv = liveness(fn)
-            needs = words_needed(fn, lv)
+            before, lv = lv, liveness(fn)
+            same = {k for k, out in enumerate(before.live_out) if out == lv.live_out[k]} - relief.touched
+            needs = dict(_words_by_block(fn, lv, {k: n for k, n in needs.items() if k in same and not fn.calls}))
     return changed
 
 
-def needs_many_registers(fn: Func) -> bool:
-    """True for a function of several blocks that holds more registers somewhere than the lowest step of occupancy or its limit allows."""
-    if len(fn.blocks) < 2:
-        return False
-    lv = liveness(fn)
+def needs_many_registers(fn: Func, lv: Liveness) -> bool:
+    """True for a function that holds more registers somewhere than the lowest step of occupancy or its limit allows."""
     free = free_words(fn.max_regs)
-    return any(n > free for _, n in _words_by_block(fn, lv))
+    return any(n > free for _, n in _words_by_block(fn, lv, {}))
 
 
 def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
@@ -95,16 +97,17 @@ def words_needed(fn: Func, lv: Liveness) -> dict[int, int]:
     What lives through a call is kept out of the callee's registers, but for constants: the allocator reads them again
     after it (``regalloc.spill.across_calls``).
     """
-    return dict(_words_by_block(fn, lv))
+    return dict(_words_by_block(fn, lv, {}))
 
 
-def _words_by_block(fn: Func, lv: Liveness) -> Iterator[tuple[int, int]]:
-    """The block ids and numbers of :func:`words_needed`, each found when it is asked for."""
+def _words_by_block(fn: Func, lv: Liveness, known: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """The block ids and numbers of :func:`words_needed`, each found when it is asked for.  `known`: the numbers of some blocks."""
     constants = constant_values(fn) if fn.calls else 0
     words = lv.words(fn, K_R)
     width = bytes([n if kind == K_R else 0 for n, kind in zip(fn.vwidth, fn.vkind, strict=True)])
     for b in fn.blocks:
-        yield b.id, _most_words(fn, b, lv, constants, words, width)
+        found = known.get(b.id, -1)
+        yield b.id, _most_words(fn, b, lv, constants, words, width) if found < 0 else found
 
 
 def constant_values(fn: Func) -> int:
@@ -165,6 +168,7 @@ class _Peak:
         "order",
         "peak",
         "rank",
+        "touched",
         "tree",
         "users",
     )
@@ -192,6 +196,8 @@ class _Peak:
         """New first instructions of blocks."""
         self.moved: Final[set[int]] = set()
         """Instructions (uids) that leave their blocks."""
+        self.touched: Final[set[int]] = set()
+        """The blocks (ids) with other instructions, or with instructions that read other registers."""
         for b in self.order:
             for inst in b.insts:
                 self.rank[inst.uid] = len(self.rank)
@@ -230,6 +236,7 @@ class _Peak:
                     idle_mask &= ~(1 << v)
         for b in self.order:
             if self.moved and any(i.uid in self.moved for i in b.insts):
+                self.touched.add(b.id)
                 b.insts = [i for i in b.insts if i.uid not in self.moved]
         for b in self.order:
             new = self.front.get(b.id)
@@ -239,6 +246,7 @@ class _Peak:
                 while at < len(b.insts) and b.insts[at].op is OP_PHI:
                     at += 1
                 b.insts[at:at] = new
+                self.touched.add(b.id)
         return bool(self.front)
 
     def _turn(self, inst: Inst) -> int:
@@ -305,6 +313,7 @@ class _Peak:
 
     def _rename(self, inst: Inst, b: Block, old: int, new: int) -> None:
         """Let an instruction read another register (a phi: on the edges from `b`)."""
+        self.touched.add(b.id)
         if inst.op is OP_PHI:
             for k, p in enumerate(self.home[vreg(inst.dst[0])].preds):
                 if p is b and vreg(inst.src[k]) == old and reg_bit(inst.src[k]):

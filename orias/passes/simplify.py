@@ -142,14 +142,24 @@ def simplify(fn: Func, rounds: int = 4) -> bool:
     """Run the rewrites until nothing changes, at most `rounds` times; True if anything changed."""
     any_change = False
     for _ in range(rounds):
-        if not _round(fn):
+        if not _round(Cx(fn)):
             break
         any_change = True
     return any_change
 
 
-def _round(fn: Func) -> bool:
-    cx = Cx(fn)
+def simplified(fn: Func, rounds: int = 4) -> Values | None:
+    """As :func:`simplify`; returns the values of the function as it is then, if they are known."""
+    for _ in range(rounds):
+        cx = Cx(fn)
+        if not _round(cx):
+            return cx.values
+    return None
+
+
+def _round(cx: Cx) -> bool:
+    """One walk; True if anything changed."""
+    fn = cx.fn
     for block in fn.blocks:
         insts = block.insts
         cx.out = []

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from orias.analysis.liveness import Liveness, liveness
 from orias.diag import VerifyError
 from orias.options import Options
 from orias.ori.ir import Func
@@ -52,7 +53,7 @@ from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.scaled_addresses import scale_addresses
 from orias.passes.separate_exits import exit_separately
-from orias.passes.simplify import simplify
+from orias.passes.simplify import simplified, simplify
 from orias.passes.single_thread import resolve_elections
 from orias.passes.spread_products import spread_products
 from orias.passes.stored_values import reuse_stored
@@ -108,8 +109,7 @@ def _live_dead(fn: Func, o: Options) -> None:
 
 
 def _simplify(fn: Func, o: Options) -> None:
-    simplify(fn)
-    if fold_guarded_copies(fn):
+    if fold_guarded_copies(fn, simplified(fn)):
         simplify(fn)
 
 
@@ -203,11 +203,16 @@ def _reassociate(fn: Func, o: Options) -> None:
 
 
 def _remat(fn: Func, o: Options) -> None:
-    if needs_many_registers(fn):
-        changed = compute_after_phis(fn)
-        if relieve_peaks(fn) or changed:
-            eliminate_dead(fn)
-    compute_conditions_again(fn)
+    lv: Liveness | None = None
+    if len(fn.blocks) > 1:
+        lv = liveness(fn)
+        if needs_many_registers(fn, lv):
+            if compute_after_phis(fn):
+                lv = None
+            if relieve_peaks(fn, lv) or lv is None:
+                lv = None
+                eliminate_dead(fn)
+    compute_conditions_again(fn, lv)
 
 
 def _expand(fn: Func, o: Options) -> None:

@@ -40,7 +40,7 @@ _ANY: Final = (1 << _BITS) - 1
 class Assignment:
     """Result of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
 
-    __slots__ = ("comforts", "failed", "highest", "lost", "shown", "used")
+    __slots__ = ("comforts", "failed", "highest", "lost", "packed", "shown", "used")
 
     def __init__(self) -> None:
         self.comforts: Comforts | None = None
@@ -49,6 +49,8 @@ class Assignment:
         """With -g: where the classes of each file hold variables."""
         self.lost: int = 0
         """With -g: how many registers in the last attempt a variable or another value has though a variable lies there."""
+        self.packed: int = -1
+        """The file of which ``failed`` has what the tightest packing left; -1: none."""
         self.failed: list[Cls] = []
         self.highest: dict[int, int] = dict.fromkeys(FILES, -1)
         self.used: dict[int, int] = dict.fromkeys(FILES, 0)
@@ -113,14 +115,26 @@ def fixed_occupancy(rg: Ranges, file: int) -> Occupancy:
     return occ
 
 
-def allocate(classes: Classes, file: int, result: Assignment) -> bool:
-    """Choose a register for every class of a file (``Cls.slot``); if some find none, add them to ``failed`` and return False."""
+def allocate(classes: Classes, file: int, result: Assignment, closely: bool = False) -> bool:
+    """Choose a register for every class of a file (``Cls.slot``); if some find none, add them to ``failed`` and return False.
+
+    `closely`: the tightest packing comes first, and what is preferred counts only if that has a place for all.
+    """
     todo = [c for c in classes.all() if c.file == file]
     if not todo:
         return True
     todo.sort(key=usual_order)
     if not classes.rg.fn.names:
-        failed = attempt(classes, file, todo, result, True)
+        failed = attempt(classes, file, todo, result, not closely)
+        result.packed = file if closely else -1
+        if closely and not failed:
+            slots = [c.slot for c in todo]
+            used = result.used[file]
+            if attempt(classes, file, todo, result, True, once=True):
+                for c, slot in zip(todo, slots, strict=True):
+                    c.slot = slot
+                result.used[file] = used
+                result.highest[file] = used.bit_length() - 1
     else:
         failed = _attempt_shown(classes, file, todo, result)
     result.failed.extend(failed)
@@ -159,19 +173,19 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     fewest = len(todo) + 1
     in_vain = 0
     rest = [c for c in result.failed if c.file != file]
+    todo.sort(key=usual_order)
     for k in range(knobs.reg_alloc_num_non_spill_trials):
-        if k == 0:
-            todo.sort(key=usual_order)
-        elif k == 1:
+        if k == 1:
             todo.sort(key=_longest)
-        else:
+        elif k > 1:
             first = set(failed)
             order = failed + [c for c in todo if c not in first]
             if order == todo:
                 # What comes first already fails: it would again.
                 break
             todo = order
-        failed = attempt(classes, file, todo, result, False)
+        if k or result.packed != file:
+            failed = attempt(classes, file, todo, result, False)
         if not failed:
             result.failed = rest
             return True

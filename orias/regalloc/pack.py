@@ -2,7 +2,8 @@
 
 Registers that stay free for a few instructions, and alignment gaps around pairs and quads, make the highest register
 exceed the maximum pressure.  The allocation is therefore repeated under lower caps, without the preferences of the first
-order.  Classes that failed come first in the next try.  What is found replaces the first allocation where more warps fit with it.
+order.  Classes that failed come first in the next try.  The caps are those up to which as many warps fit: what is found under one
+replaces the first allocation.
 """
 
 from typing import Final
@@ -15,6 +16,7 @@ from orias.regalloc.pressure import Pressure
 from orias.target import features
 from orias.target.register_steps import (
     FREE_WORDS,
+    STEPS,
     SUB_PARTITIONS,
     SYSTEM_REGISTERS,
     live_words,
@@ -51,16 +53,20 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     tries = min(fn.knobs.reg_alloc_pack_trials, fn.knobs.reg_alloc_pack_budget // len(todo))
     best = [c.slot for c in todo]
     used = result.used[K_R]
-    first = best, used, high
-    low = good - 1
-    cap = good
-    while high > good and high - low > 1 and tries > 0:
+    # No cap between two steps lets more warps fit.
+    caps = [s - 1 - SYSTEM_REGISTERS for s in STEPS if good + 1 + SYSTEM_REGISTERS <= s < step]
+    if not caps and good + 1 < high:
+        fn.packed = good + 2 + SYSTEM_REGISTERS
+    low, at, top = -1, 0, len(caps)
+    while top - low > 1 and tries > 0:
+        cap = caps[at]
         order = todo
         ways = min(_ORDERS, tries)
+        fewest = len(todo)
         for k in range(ways):
             known = plain if k == 0 and cap <= plain_cap else None
-            # Only another try under this cap asks which classes failed.
-            once = k + 1 == ways
+            # Only another try under this cap, and what is said of the lowest one, asks which classes failed.
+            once = k + 1 == ways and at > 0
             failed = attempt(classes, K_R, order, result, False, cap, known, once)
             tries -= 1
             if k == 0 and not once:
@@ -69,16 +75,15 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
                 best = [c.slot for c in todo]
                 used = result.used[K_R]
                 high = result.highest[K_R]
+                top = at
                 break
+            fewest = min(fewest, len(failed))
             order = _first(failed, order)
         else:
-            low = cap
-        cap = (low + high) // 2
-    count = high + 1 + SYSTEM_REGISTERS
-    if step_of(count) == step:
-        if high < first[2]:
-            fn.packed = count
-        best, used, high = first
+            low = at
+            if at == 0 and cap + fewest < high:
+                fn.packed = cap + fewest + 1 + SYSTEM_REGISTERS
+        at = (low + top) // 2
     for c, slot in zip(todo, best, strict=True):
         c.slot = slot
     result.used[K_R] = used

@@ -142,7 +142,9 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         lacking = [file for file in FILES if file != K_R and not allocate(classes, file, result)]
         # Where there are more words than registers no attempt is needed: it fails for certain.
         crowded = _may_crowd(classes) and max(Pressure(classes, K_R, None).excess) > 0
-        if not lacking and not crowded and allocate(classes, K_R, result):
+        # Where registers sufficed but no place was found in an earlier round, what is preferred has little chance in this one.
+        closely = bool(penalty.get(K_R))
+        if not lacking and not crowded and allocate(classes, K_R, result, closely):
             pack_registers(classes, result)
             return classes, result
         makers = rematerialisable(classes, state)
@@ -151,7 +153,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             victims.extend(_victims(classes, file, result, state.temps, makers, penalty)[0])
         # Values of other files that are spilled move to R, in another round.  In this one R needs no attempt.
         if not victims and not crowded:
-            crowded = not lacking or not allocate(classes, K_R, result)
+            crowded = not lacking or not allocate(classes, K_R, result, closely)
         room: list[int] = []
         if crowded:
             chosen, room = _victims(classes, K_R, result, state.temps, makers, penalty)

@@ -82,6 +82,7 @@ class _Virtual:
         "present",
         "read",
         "reads",
+        "rest",
         "short",
         "sparing",
         "start_left",
@@ -98,6 +99,7 @@ class _Virtual:
         "word_reads",
         "word_writes",
         "words",
+        "work",
         "writes",
         "written",
     )
@@ -192,6 +194,10 @@ class _Virtual:
             0 if i.op.flags & F_PSEUDO else pipes.setdefault(lat.pipe_key(i.op), len(pipes)) for i in insts
         ]
         """The number of the pipe of each instruction; 0: it takes none."""
+        self.rest: list[int] = []
+        """The least number of cycles from each instruction to the end of an order, itself included; found for the second order."""
+        self.work: list[int] = []
+        """The same from the start of the first instruction of each pipe on, because of the pipe."""
         self.limit: int = 0
         self.left: list[int] = []
         """Number of reads of each register that are not placed yet."""
@@ -235,6 +241,23 @@ class _Virtual:
         self.need = list(self.start_need)
         self.peak = -1
         self.placed = bytearray(len(self.nodes))
+
+    def _find_rest(self) -> None:
+        """Find ``rest`` and ``work``."""
+        succs = self.graph.succs
+        rest = self.rest = [1] * len(succs)
+        for k in range(len(succs) - 1, -1, -1):
+            for s, cycles in succs[k].items():
+                if cycles + rest[s] > rest[k]:
+                    rest[k] = cycles + rest[s]
+        work = self.work = [1] * (max(self.pipes, default=0) + 1)
+        longest = [0] * len(work)
+        for pipe, interval in zip(self.pipes, self.intervals, strict=True):
+            work[pipe] += interval
+            longest[pipe] = max(longest[pipe], interval)
+        # The last instruction of a pipe ends an order when it issues.
+        for pipe, interval in enumerate(longest):
+            work[pipe] -= interval
 
     def _ended(self, counts: list[int]) -> list[list[tuple[int, int, int]]]:
         """(register, number of times it is read, count) of what each instruction reads, where it has a count and is not live after the piece."""
@@ -390,7 +413,7 @@ class _Virtual:
         before = arrivals.now
         leads, height = self.ways[0]
         self.short = self.stuck = False
-        order, cycles = self._run(limit, leads, height, arrivals, reach)
+        order, cycles = self._run(limit, leads, height, arrivals, reach, _UNBOUNDED)
         others = self.ways[1:] if reach.is_bounded else []
         patient = 1 if self.short else 0
         sparing = 1 if self.stuck else 0
@@ -404,28 +427,36 @@ class _Virtual:
                 gain = knobs.sched_predicate_gain
             after = arrivals.now
             arrivals.now = before
-            other, fewer = self._run(limit, leads, height, arrivals, reach)
+            below = cycles - cycles * gain // 100
+            other, fewer = self._run(limit, leads, height, arrivals, reach, below)
             self.patient, self.sparing, self.urgent = False, False, 0
-            if fewer < cycles - cycles * gain // 100:
+            if fewer < below:
                 order, cycles = other, fewer
             else:
                 arrivals.now = after
         return order, cycles
 
     def _run(
-        self, limit: int, leads: bytearray, height: list[int], arrivals: Arrivals, reach: Reach
+        self, limit: int, leads: bytearray, height: list[int], arrivals: Arrivals, reach: Reach, below: int
     ) -> tuple[list[int], int]:
-        """As :meth:`run`, one order.
+        """As :meth:`run`, one order; it ends, with as many cycles as `below`, once it is certain to take that many or more.
 
         The next instruction is the best that fits, but what leads to a load (`leads`) and can issue soon comes before others that
         need registers.
         """
-        self._restart(limit, leads, height)
         graph, pipes = self.graph, self.pipes
         n = len(graph.insts)
+        earliest = first_cycles(arrivals, self.read, self.written)
+        bounded = below < _UNBOUNDED
+        if bounded:
+            if not self.rest:
+                self._find_rest()
+            if n >= below or any(e + rest >= below for e, rest in zip(earliest, self.rest, strict=True)):
+                return [], below
+        rest, work = self.rest, list(self.work)
+        self._restart(limit, leads, height)
         waiting = self.waiting = list(graph.preds)
         ready = [k for k in range(n) if waiting[k] == 0]
-        earliest = first_cycles(arrivals, self.read, self.written)
         at_cycle = [0] * n
         pipe_free = [0] * (max(pipes, default=0) + 1)
         out: list[int] = []
@@ -453,6 +484,10 @@ class _Virtual:
             ready.remove(best)
             pipe = pipes[best]
             now = max(now, earliest[best], pipe_free[pipe])
+            if bounded:
+                if now + max(rest[best], n - len(out), work[pipe]) >= below:
+                    return [], below
+                work[pipe] -= self.intervals[best]
             at_cycle[best] = now
             out.append(best)
             self._place(best, first)

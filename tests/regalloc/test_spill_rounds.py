@@ -1,13 +1,17 @@
 """How many rounds of spilling an allocation takes: the count, not the time, which depends on the machine."""
 
+from typing import Any
+
 import pytest
 
 from orias.compiler import compile_text
+from orias.isa.operand import K_R
 from orias.options import Options
 from orias.ori.ir import Func
 from orias.ori.text import parse
-from orias.regalloc import register_allocation
-from orias.regalloc.coalesce import Classes, coalesce
+from orias.regalloc import allocate, register_allocation
+from orias.regalloc.allocate import Assignment
+from orias.regalloc.coalesce import Classes, Cls, coalesce
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.register_allocation import allocate_checked
 from orias.regalloc.wgmma_spill import gather_accumulators
@@ -55,6 +59,27 @@ def test_hundreds_of_values_without_a_place(rounds: list[int]) -> None:
     assert 1000 < fn.spill_stores <= 1320
     # Where each round takes away only as many registers as the number of rounds before tells, it takes 10.
     assert len(rounds) <= 9, rounds
+
+
+def test_the_tightest_packing_comes_first_once_places_were_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Preferences count again only where it has a place for all."""
+    tried: list[tuple[bool, bool]] = []
+    attempt = allocate.attempt
+
+    def noted(
+        classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool, *rest: Any, **named: Any
+    ) -> list[Cls]:
+        failed = attempt(classes, file, todo, result, comfort, *rest, **named)
+        if file == K_R:
+            tried.append((comfort, not failed))
+        return failed
+
+    monkeypatch.setattr(allocate, "attempt", noted)
+    allocate_checked(parse(_turned(6, 90, 168)))
+    short = tried.index((True, False))
+    later = [k for k in range(short + 1, len(tried)) if tried[k][0]]
+    assert len(tried) > short + 3
+    assert all(tried[k - 1] == (False, True) for k in later), tried
 
 
 def _pending(operations: int) -> str:

@@ -1,8 +1,12 @@
 """The limits on live words that give one order, and orders that are carried from one copy of a function to another."""
 
+import pytest
+
 from orias.ori.clone import clone
 from orias.ori.ir import Func
 from orias.ori.text import dump, parse
+from orias.schedule import piece_orders
+from orias.schedule.arrivals import Arrivals
 from orias.schedule.list import schedule_virtual
 from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.plans import Order, Plan, order_of, plans, put_in_order
@@ -78,3 +82,33 @@ def test_an_order_can_be_put_on_a_copy() -> None:
     assert dump(fn) != dump(copy)
     put_in_order(copy, order_of(given, fn))
     assert dump(fn) == dump(copy)
+
+
+def test_an_order_that_cannot_win_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The orders are those of a scheduler that finishes each try."""
+    run = piece_orders._Virtual._run
+    ended = 0
+
+    def counted(
+        self: piece_orders._Virtual, limit: int, leads: bytearray, height: list[int], arrivals: Arrivals, reach: Reach,
+        below: int,
+    ) -> tuple[list[int], int]:  # fmt: skip
+        nonlocal ended
+        found = run(self, limit, leads, height, arrivals, reach, below)
+        ended += not found[0]
+        return found
+
+    def finished(
+        self: piece_orders._Virtual, limit: int, leads: bytearray, height: list[int], arrivals: Arrivals, reach: Reach,
+        below: int,
+    ) -> tuple[list[int], int]:  # fmt: skip
+        return run(self, limit, leads, height, arrivals, reach, piece_orders._UNBOUNDED)
+
+    monkeypatch.setattr(piece_orders._Virtual, "_run", counted)
+    early = [orders(sink) for sink in (False, True)]
+    assert ended > 10
+    monkeypatch.setattr(piece_orders._Virtual, "_run", finished)
+    for found, whole in zip(early, [orders(sink) for sink in (False, True)], strict=True):
+        for words, (order, reach) in found.items():
+            assert order == whole[words][0]
+            assert reach.cycles == whole[words][1].cycles
