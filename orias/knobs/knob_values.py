@@ -64,6 +64,7 @@ class Knobs:
         "sched_held_back",
         "sched_held_cycles",
         "sched_held_cycles_most",
+        "sched_loads_first_gain",
         "sched_look_ahead",
         "sched_many_loads",
         "sched_max_mem_dep",
@@ -76,6 +77,7 @@ class Knobs:
         "sched_read_sb_base_latency",
         "sched_ready_window",
         "sched_reg_preference",
+        "sched_reg_preference_alone",
         "sched_reg_reserve",
         "sched_sink_max_inst",
         "sched_sink_predicates",
@@ -189,6 +191,7 @@ class Knobs:
     sched_trial_spill_slack: int
     sched_trial_sure_inst: int
     sched_shared_load_gain: int
+    sched_loads_first_gain: int
     sched_trial_same_warps_slack: int
     sched_estimated_loop_iterations: int
     sched_model_turns: int
@@ -197,6 +200,7 @@ class Knobs:
     sched_reg_preference: int
     sched_words_saved: int
     sched_equal_time: int
+    sched_reg_preference_alone: int
     sched_ready_window: int
     sched_move_up_limit: int
     sched_predicate_limit: int

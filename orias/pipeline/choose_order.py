@@ -1,7 +1,7 @@
 """The order before allocation, chosen by the time that the machine model gives the finished code."""
 
 from collections.abc import Callable
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from orias.analysis.liveness import Liveness, liveness
 from orias.diag import CompileError, Unsupported
@@ -14,7 +14,11 @@ from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.plans import Order, Plan, most_live_words, order_of, plans, put_in_order, wider_plans, word_limit
 from orias.schedule.scheduling import post_ra, pre_ra
 from orias.target import features
-from orias.target.register_steps import step_of
+from orias.target.register_steps import step_of, step_words
+
+if TYPE_CHECKING:
+    from orias.pipeline.estimated_time import EstimatedTime
+    from orias.pipeline.modelled_time import ModelledTime
 
 
 def schedule_by_model(fn: Func, options: Options, allocate: Callable[[Func], None]) -> Func | None:
@@ -37,11 +41,10 @@ def schedule_by_model(fn: Func, options: Options, allocate: Callable[[Func], Non
         put_in_order(fn, orders.order(ways[0]).order)
         if fn.kind != "entry" or options.register_usage < 5:
             return None
-        words = most_live_words(fn, lv)
-        if words >= ways[0].words:
+        if orders.order(ways[0]).reach.is_bounded:
             orders.restore()
             ways += wider_plans(fn, ways[0])
-        elif fn.target.has(features.UNIFORM_BRANCHES) and words >= given + fn.knobs.sched_words_saved:
+        elif fn.target.has(features.UNIFORM_BRANCHES) and most_live_words(fn, lv) >= given + fn.knobs.sched_words_saved:
             orders.restore()
             ways.append(Plan(False, given))
         else:
@@ -100,6 +103,22 @@ class _Orders:
         return found
 
 
+def _one_step_more(fn: Func, orders: _Orders, ways: list[Plan], estimated: "EstimatedTime") -> list[Plan]:
+    """A plan with the registers of a still lower occupancy, where those of the lowest of some plans are not worth their warps.
+
+    Of eight loads of four words each no more are under way with 40 registers than with 32, but all with 48.
+    """
+    wide = sorted([way for way in ways if not way.sink], key=lambda way: way.words)
+    if len(wide) < 2:
+        return []
+    before, last = (orders.order(way).reach for way in wide[-2:])
+    words = step_words(wide[-1].words + 1, wide[-1].words + 1)
+    if not last.is_bounded or words > fn.max_regs - fn.knobs.sched_reg_reserve:
+        return []
+    pays = estimated.of(last.cycles, wide[-1].registers) < estimated.of(before.cycles, wide[-2].registers)
+    return [] if pays else [Plan(False, words)]
+
+
 @final
 class _Trial:
     """A function in some order, allocated.  ``place``: the plan's place among all of them; ``time``: as estimated, with what spills cost."""
@@ -127,7 +146,7 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func]
     failed: list[Order] = []
     finished = 0
     estimated = EstimatedTime(fn)
-    todo = list(ways)
+    todo = [*ways, *_one_step_more(fn, orders, ways, estimated)]
     lacking = [max(0, way.words - fn.max_regs) for way in todo]
     """For each plan the live words that find no register."""
     # Each of these words is spilled, and bytes that are spilled weigh more than all else (SchedSpillPenalty).
@@ -189,18 +208,28 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func]
         put_in_order(fn, orders.order(ways[0]).order)
         return None
     times = _times(fn, kept)
-    # The model is not that exact: of orders with nearly the same time, one with which more warps fit.
-    spare = fn.knobs.sched_reg_preference * 2 // (2 if fn.target.has(features.UNIFORM_BRANCHES) else 3)
-    least = min(times)
-    near = [k for k, time in enumerate(times) if time <= least + least * spare / 100]
-    best = min(near, key=lambda k: (step_of(kept[k].fn.reg_count) if spare else 0, times[k]))
-    if fn.target.has(features.UNIFORM_BRANCHES):
-        equal = [k for k in near if times[k] <= times[best] * (1 + fn.knobs.sched_equal_time / 1000)]
-        best = min(equal, key=lambda k: kept[k].fn.reg_count)
+    best = _chosen(fn, kept, times)
     put_in_order(fn, kept[best].order)
     if fn.decisions is not None:
-        fn.decisions.append(_decision(kept, times, best))
+        fn.decisions.append(_decision(kept, [x.measure for x in times], best))
     return kept[best].fn
+
+
+def _chosen(fn: Func, kept: list[_Trial], times: "list[ModelledTime]") -> int:
+    """The index of the fastest; of orders with nearly the same time, for the model is not that exact, of one with which more warps fit.
+
+    Not of one that takes much longer where there is only one warp, to which other warps are no help.
+    """
+    spare = fn.knobs.sched_reg_preference * 2 // (2 if fn.target.has(features.UNIFORM_BRANCHES) else 3)
+    fastest = min(times, key=lambda x: x.measure)
+    least = fastest.measure + fastest.measure * spare / 100
+    alone = fastest.alone + fastest.alone * fn.knobs.sched_reg_preference_alone / 100
+    near = [k for k, x in enumerate(times) if x is fastest or (x.measure <= least and x.alone <= alone)]
+    best = min(near, key=lambda k: (step_of(kept[k].fn.reg_count) if spare else 0, times[k].measure))
+    if not fn.target.has(features.UNIFORM_BRANCHES):
+        return best
+    equal = [k for k in near if times[k].measure <= times[best].measure * (1 + fn.knobs.sched_equal_time / 1000)]
+    return min(equal, key=lambda k: kept[k].fn.reg_count)
 
 
 def _near(fn: Func, tried: list[_Trial]) -> list[_Trial]:
@@ -234,19 +263,20 @@ def _slack(fn: Func, more: bool) -> float:
     return 1 + (fn.knobs.sched_trial_slack if more else fn.knobs.sched_trial_same_warps_slack) / 100
 
 
-def _times(fn: Func, tried: list[_Trial]) -> list[float]:
+def _times(fn: Func, tried: list[_Trial]) -> "list[ModelledTime]":
     """The modelled times of finished functions, with a penalty for spills; 0 for a single one about which nobody asks."""
-    if fn.decisions is None and all(x.fn is tried[0].fn for x in tried):
-        return [0.0] * len(tried)
-    from orias.pipeline.modelled_time import modelled_time
+    from orias.pipeline.modelled_time import ModelledTime, modelled_time
 
-    times: list[float] = []
+    if fn.decisions is None and all(x.fn is tried[0].fn for x in tried):
+        return [ModelledTime(0.0, 0.0)] * len(tried)
+    times: list[ModelledTime] = []
     for k, x in enumerate(tried):
         first = next(i for i, y in enumerate(tried) if y.fn is x.fn)
         if first < k:
             times.append(times[first])
             continue
-        times.append(modelled_time(x.fn) * _penalty(x.fn))
+        found = modelled_time(x.fn)
+        times.append(ModelledTime(found.alone * _penalty(x.fn), found.measure * _penalty(x.fn)))
     return times
 
 

@@ -1,5 +1,7 @@
 """Time of a finished function by the machine model, to choose between two ways to compile it."""
 
+from typing import Final, final
+
 from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import K_SB, imm_value, is_imm, is_zero_reg, kind_of, payload
@@ -11,12 +13,23 @@ from orias.timing.step import NO_UNIT, UNITS, Step
 from orias.timing.units import NEEDS_WRITE, units
 
 
-def modelled_time(fn: Func) -> float:
-    """A measure of the time that a function in state ``final`` takes; lower is better, and only ratios mean something.
+@final
+class ModelledTime:
+    """A measure of time; lower is better, and only ratios mean something.
 
-    It weighs two cases, with memory beyond the first cache: a warp alone, and an SM as full as the registers and the blocks
-    allow, which counts more (:func:`orias.pipeline.estimated_time.both`).
+    ``alone``: of a warp alone; ``measure``: of this and of an SM as full as the registers and the blocks allow, which counts
+    more (:func:`orias.pipeline.estimated_time.both`).
     """
+
+    __slots__ = ("alone", "measure")
+
+    def __init__(self, alone: float, measure: float) -> None:
+        self.alone: Final[float] = alone
+        self.measure: Final[float] = measure
+
+
+def modelled_time(fn: Func) -> ModelledTime:
+    """The time that a function in state ``final`` takes, with memory beyond the first cache."""
     find_loops(fn, dominators(fn))
     warps = warps_with(fn, fn.reg_count)
     maker = StepMaker(fn.target.sm, fn.target.latency_class)
@@ -32,7 +45,7 @@ def modelled_time(fn: Func) -> float:
         weight = loop_weight(fn, depth)
         alone += weight * one
         full += weight * beside_others(one, busiest, warps)
-    return both(alone, full)
+    return ModelledTime(alone, both(alone, full))
 
 
 def _steps(maker: StepMaker, fn: Func, blocks: list[Block]) -> list[Step]:

@@ -1,5 +1,6 @@
 """The choice of scoreboards for events, by the rules of ptxas (``docs/facts/scheduling.md``, "Scoreboards")."""
 
+from bisect import bisect_left
 from typing import Final, final
 
 from orias.schedule.control_rows import Event
@@ -99,6 +100,25 @@ class Chooser:
                 best, least = n, cost
         return best
 
+    def choose_carried(self, e: Event, here: int, place: int) -> int:
+        """The scoreboard for an event that :meth:`choose` has just given one, and that the next iteration of a loop waits for at `place`.
+
+        It keeps that scoreboard, unless loads that are on their way at `place` have it too.
+        """
+        held = self._held
+        least = _left_at(held[e.board], place)
+        best = e.board
+        for n in range(self._lowest, SCOREBOARDS):
+            left = _left_at(held[n], place)
+            if left < least and held[n].busy_until <= here:
+                best, least = n, left
+        if least > 0:
+            for n in range(self._lowest, SCOREBOARDS):
+                left = _left_at(held[n], place)
+                if left < least:
+                    best, least = n, left
+        return best
+
     def _early(self, held: _Held, own: int, here: int, wait: int) -> int:
         """By how much waits come early if an event at `here` that comes after `own` shares a scoreboard."""
         early = 0
@@ -120,6 +140,19 @@ class Chooser:
         held.taken.append((here, wait, _delay(e)))
         held.waits |= 1 << wait
         held.events |= 1 << n
+
+
+def _left_at(held: _Held, place: int) -> int:
+    """Instructions until all events of a scoreboard have come that are set before a place, and first waited for after it."""
+    left = 0
+    taken = held.taken
+    for k in range(bisect_left(taken, (place, 0, 0)) - 1, -1, -1):
+        set_at, wait, delay = taken[k]
+        if set_at + _DISTANT_DELAY <= place:
+            break
+        if wait > place:
+            left = max(left, delay - (place - set_at))
+    return left
 
 
 def _delay(e: Event) -> int:

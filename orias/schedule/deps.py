@@ -95,6 +95,18 @@ class Graph:
         elif cycles > old:
             s[b] = cycles
 
+    def reordered(self, order: list[int]) -> "Graph":
+        """The dependences before allocation of the same instructions in another order, which has to keep them; `order`: indices."""
+        out = Graph([self.insts[k] for k in order], self.other_latency)
+        place = [0] * len(order)
+        for at, k in enumerate(order):
+            place[k] = at
+        for at, k in enumerate(order):
+            out.succs[at] = {place[s]: cycles for s, cycles in self.succs[k].items()}
+            out.preds[at] = self.preds[k]
+            out.tails[at] = self.tails[k]
+        return out
+
     def heights(self) -> list[int]:
         """Longest path in cycles from each instruction to the end of the piece, or to where the first reader would wait."""
         out = [0] * len(self.insts)

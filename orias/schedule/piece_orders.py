@@ -104,14 +104,13 @@ class _Virtual:
         "written",
     )
 
-    def __init__(self, body: Body, lat: Latency, facts: SharedFacts) -> None:
+    def __init__(self, body: Body, graph: Graph, nodes: list[Node], lat: Latency, facts: SharedFacts) -> None:
         fn = body.fn
-        graph = body.graph
         insts = graph.insts
         self.fn: Final[Func] = fn
         self.lat: Final[Latency] = lat
         self.graph: Final[Graph] = graph
-        self.nodes: Final[list[Node]] = body.nodes
+        self.nodes: Final[list[Node]] = nodes
         self.read: Final[list[list[int]]] = [node.read for node in self.nodes]
         self.written: Final[list[list[int]]] = [node.written for node in self.nodes]
         numbers: dict[int, int] = {}
@@ -537,16 +536,38 @@ class _Found:
 
 
 @final
+class _LoadsFirst:
+    """A piece in which all that leads to loads that may be far comes before the rest, for orders where registers are short.
+
+    What else needs registers, such as the fragments of a product that are read from shared memory while an address arrives, then
+    comes after the addresses of the loads.
+    """
+
+    __slots__ = ("least", "places", "scheduler")
+
+    def __init__(self, body: Body, places: list[int], lat: Latency, facts: SharedFacts) -> None:
+        self.places: Final[list[int]] = places
+        nodes = [body.nodes[k] for k in places]
+        self.scheduler: Final[_Virtual] = _Virtual(body, body.graph.reordered(places), nodes, lat, facts)
+        self.least: Final[int] = max(self.scheduler.start_need)
+        """Live words that it needs as it is."""
+
+
+@final
 class PieceOrders:
     """A piece of a block before allocation, from instruction ``first`` on, and the orders that it had so far."""
 
-    __slots__ = ("_found", "_scheduler", "body", "first", "insts")
+    __slots__ = ("_facts", "_found", "_lat", "_loads_first", "_scheduler", "body", "first", "insts")
 
     def __init__(self, first: int, body: Body, lat: Latency, facts: SharedFacts) -> None:
         self.first: Final[int] = first
         self.body: Final[Body] = body
         self.insts: Final[list[Inst]] = body.graph.insts
-        self._scheduler: Final[_Virtual] = _Virtual(body, lat, facts)
+        self._lat: Final[Latency] = lat
+        self._facts: Final[SharedFacts] = facts
+        self._scheduler: Final[_Virtual] = _Virtual(body, body.graph, body.nodes, lat, facts)
+        self._loads_first: list[_LoadsFirst] | None = None
+        """The piece with its loads first, if that is another order; None as long as nobody asked."""
         self._found: Final[list[_Found]] = []
 
     def order(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
@@ -556,9 +577,42 @@ class PieceOrders:
             before = arrivals.now
             own = Reach()
             order, cycles = self._scheduler.run(limit, arrivals, own)
+            if own.is_bounded:
+                order, cycles = self._with_loads_first(limit, arrivals, own, before, order, cycles)
             found = _Found(before, arrivals.now, own, order, cycles)
             self._found.append(found)
         else:
             arrivals.now = found.after
         reach.narrow(found.reach)
         return found.order, found.cycles
+
+    def _with_loads_first(
+        self, limit: int, arrivals: Arrivals, reach: Reach, before: dict[int, int], order: list[int], cycles: int
+    ) -> tuple[list[int], int]:
+        """The better of an order and one with the loads first, and its cycles; `before`: what is under way when the piece begins."""
+        if self._loads_first is None:
+            self._loads_first = self._find_loads_first()
+        for early in self._loads_first:
+            if early.least > limit:
+                reach.above = min(reach.above, early.least)
+                continue
+            reach.least = max(reach.least, early.least)
+            after = arrivals.now
+            arrivals.now = before
+            own = Reach()
+            other, fewer = early.scheduler.run(limit, arrivals, own)
+            reach.narrow(own)
+            gain = self.body.fn.knobs.sched_loads_first_gain
+            if fewer < cycles - cycles * gain // 100:
+                order, cycles = [early.places[k] for k in other], fewer
+            else:
+                arrivals.now = after
+        return order, cycles
+
+    def _find_loads_first(self) -> list[_LoadsFirst]:
+        if sum(map(is_far_load, self.insts)) < self.body.fn.knobs.sched_many_loads:
+            return []
+        leads = leads_to_loads(self.body.graph)[0]
+        n = len(leads)
+        places = [k for k in range(n) if leads[k]] + [k for k in range(n) if not leads[k]]
+        return [_LoadsFirst(self.body, places, self._lat, self._facts)] if places != list(range(n)) else []

@@ -390,7 +390,7 @@ class _Assigner:
         """Assign scoreboards to the needed events, in program order."""
         order = [row for rows in self.rows for row in rows]
         needed = set(members(self.needed))
-        first_wait, again = self._waits(order, needed)
+        first_wait, again, carried = self._waits(order, needed)
         near = [0] * (len(order) + 1)
         for k, row in enumerate(order):
             near[k + 1] = near[k]
@@ -411,14 +411,19 @@ class _Assigner:
                     elif n in needed:
                         wait = first_wait.get(n, len(order))
                         e.board = chooser.choose(e, here, wait, block_end, near[wait] == near[here + 1])
+                        if n not in first_wait and n in carried:
+                            e.board = chooser.choose_carried(e, here, carried[n])
                         chooser.take(e, n, here, wait)
                 here += 1
 
-    def _waits(self, order: list[Row], needed: set[int]) -> tuple[dict[int, int], "Again"]:
-        """The first instruction below each event that waits for it, as a place in the function, and the further ones."""
+    def _waits(self, order: list[Row], needed: set[int]) -> tuple[dict[int, int], "Again", dict[int, int]]:
+        """The first instruction below each event that waits for it, as a place in the function, the further ones, and the first one
+        above the event, in the next iteration of a loop.
+        """
         first_wait: dict[int, int] = {}
+        carried: dict[int, int] = {}
         again = Again()
-        before = 0
+        known = before = 0
         awaited = 0
         for here, row in enumerate(order):
             if row.waited:
@@ -430,12 +435,16 @@ class _Assigner:
                         first_wait[n] = here
                 if found != waited:
                     again.add(here, (waited ^ found) & (1 << before) - 1)
+                    later = (waited ^ found) >> before << before & ~known
+                    if later:
+                        known |= later
+                        carried.update(dict.fromkeys(members(later), here))
             for n in (row.write, row.read):
                 if n >= 0:
                     before = n + 1
                     if n in needed:
                         awaited |= 1 << n
-        return first_wait, again
+        return first_wait, again, carried
 
     def _boards_known(self) -> None:
         """For each scoreboard, compute its events, and those that a wait for it clears."""

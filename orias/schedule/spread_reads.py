@@ -22,12 +22,14 @@ from orias.timing.units import NEEDS_WRITE, Units, units
 
 _NEAR: Final = 4
 """Instructions before a collision that may have caused it, and after a change that may feel it."""
+_LEAD: Final = 16
+"""Instructions that are played before those: reads that fill a port add up over a dozen instructions in a row of products."""
 _READY: Final = 2
 """Cycles from issue to the stage that reads."""
 
 _CHEAPER: Final = 4
 """Looking at an instruction for free registers takes the time of playing one, divided by two to this power."""
-_FEW: Final = 3
+_FEW: Final = 16
 """Registers in use that are tried for a value."""
 _BANK: Final[tuple[int, ...]] = tuple(sum(1 << r for r in range(bank, UR_BASE, BANKS)) for bank in range(BANKS))
 
@@ -115,7 +117,7 @@ class PlayedReads:
         by = [0] * (BANKS * SLOTS)
         now = stage = out = 0
         self.collided = []
-        for k in range(max(0, first - _NEAR), last):
+        for k in range(max(0, first - _LEAD), last):
             enter = now + _READY
             if self.fixed[k]:
                 enter = start = max(enter, stage)
@@ -259,10 +261,13 @@ class _Spread:
         """Parts reads that collide; True if something changed."""
         p = self._played
         changed = False
-        p.lost(0, len(self._insts))
-        for at in p.collided:
-            while self._budget > 0 and self._improve(at):
-                changed = True
+        improved = True
+        while improved:
+            improved = False
+            p.lost(0, len(self._insts))
+            for at in p.collided:
+                while self._budget > 0 and self._improve(at):
+                    changed = improved = True
         return changed
 
     def _improve(self, at: int) -> bool:
@@ -361,7 +366,7 @@ class _Spread:
         old = [p.reads[k] for k in places]
         won = 0
         for first, last in spans:
-            self._budget -= 2 * (last - first + _NEAR)
+            self._budget -= 2 * (last - first + _LEAD)
             before = p.lost(first, last)
             for k, x in zip(places, reads, strict=True):
                 p.reads[k] = x

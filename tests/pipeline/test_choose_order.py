@@ -39,6 +39,31 @@ top:
 """
 
 
+def products(pairs: int) -> str:
+    """A loop whose turn loads so many pairs of four words each and adds up their products."""
+    body = "\n".join(
+        f"ld.global.v4.f32 {{%a0, %a1, %a2, %a3}}, [%p+{512 * k}];\nld.global.v4.f32 {{%b0, %b1, %b2, %b3}}, [%q+{512 * k}];\n"
+        + "\n".join(f"fma.rn.f32 %s, %a{j}, %b{j}, %s;" for j in range(4))
+        for k in range(pairs)
+    )
+    return f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n) {{
+  .reg .pred %c; .reg .b32 %n, %i; .reg .b64 %p, %q; .reg .f32 %a<4>, %b<4>, %s;
+  ld.param.u64 %p, [p]; ld.param.u64 %q, [q]; ld.param.u32 %n, [n];
+  mov.u32 %i, %tid.x; mov.f32 %s, 0f3F000000;
+top:
+  {body}
+  add.s64 %p, %p, 2048; add.s64 %q, %q, 2048; add.s32 %i, %i, 128;
+  setp.lt.s32 %c, %i, %n;
+  @%c bra top;
+  st.global.f32 [%q], %s;
+  ret;
+}}
+"""
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize(("loads", "least"), [(8, 8), (16, 14), (48, 16)])
 def test_loads_are_under_way_together(arch: str, loads: int, least: int) -> None:
@@ -58,6 +83,21 @@ def test_the_finished_copy_is_what_the_rest_of_the_phases_makes(arch: str, loads
     watched = orias.compile(sums(loads), arch=arch, remarks=True)
     assert any(r.kind == ORDER for r in watched.remarks)
     assert orias.compile(sums(loads), arch=arch).data == watched.data
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_120"])
+def test_a_step_that_holds_no_more_vectors_is_not_the_last_one(arch: str) -> None:
+    """Eight loads of four words are under way together with 48 registers, not with 40."""
+    code = kernels(orias.compile(products(4), arch=arch).data)[0]
+    assert 40 < code.registers <= 48
+
+
+def test_more_warps_are_not_preferred_to_a_much_shorter_time_of_one() -> None:
+    def registers(percent: int) -> int:
+        knobs = {"SchedRegPreference": 60, "SchedRegPreferenceAlone": percent}
+        return kernels(orias.compile(products(4), arch="sm_100a", knobs=knobs).data)[0].registers
+
+    assert registers(1000) <= 32 < registers(40)
 
 
 def test_steps_of_occupancy() -> None:

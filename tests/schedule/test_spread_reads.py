@@ -60,6 +60,12 @@ def test_fewer_cycles_are_lost(arch: str) -> None:
     assert before > 5 and after * 3 < before * 2, (before, after)
 
 
+@pytest.mark.parametrize("arch", ["sm_86", "sm_90a"])
+def test_reads_of_a_dozen_instructions_add_up(arch: str) -> None:
+    """With four instructions before each collision in view, 21 cycles and more were lost."""
+    assert lost(arch, products(8)) <= 14
+
+
 LONG_STALLS = """\
 .func k sm_90 entry allocated
 b0:
