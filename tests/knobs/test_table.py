@@ -19,6 +19,7 @@ READERS = HEURISTICS
 
 FACTS = {
     "schedule/spread_reads.py:_NEAR": "instructions that the window of the ports can reach",
+    "schedule/spread_reads.py:_LEAD": "the same, where reads fill a port over several products",
     "schedule/shared_sources.py:_SOURCES": "registers that a product reads",
     "schedule/shared_sources.py:_NEAR": "stall counts that keep a value in the reuse cache",
     "schedule/spread_reads.py:_READY": "stages of the pipeline",
