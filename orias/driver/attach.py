@@ -25,6 +25,8 @@ _NO_ERRORS: Final = (
 """What these return tells of something else."""
 _INTERRUPTED: Final = -1
 _BEGUN: Final = -2
+_FRAMES: Final = "torch._C._dynamo.eval_frame"
+"""The module through which TorchDynamo compiles each frame of Python that runs in a function under ``torch.compile``."""
 _kept: list[Any] = []
 _interruptions: list[type[BaseException]] = []
 """Classes whose addresses the library has got."""
@@ -81,7 +83,14 @@ def connect(place: int, path: str) -> None:
     def call(index: int, values: Any, result: Any) -> None:
         # An exception of a signal's handler may come where nothing catches it: the library sees how far this came.
         result[0] = _BEGUN
-        result[0] = answer(index, values)
+        # The frames below are the driver's, not the program's: compiled as if they were, they fail where they use numpy.
+        frames = sys.modules.get(_FRAMES)
+        compiler = frames.set_eval_frame(None) if frames is not None else None
+        try:
+            result[0] = answer(index, values)
+        finally:
+            if frames is not None and compiler is not None:
+                frames.set_eval_frame(compiler)
 
     if os.environ.get("ORIAS_TOOL"):
         driver.sanitizer = Sanitizer(driver.arena)

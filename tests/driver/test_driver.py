@@ -8,6 +8,7 @@ import subprocess
 import sys
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -96,6 +97,22 @@ def saxpy(cuda, image):
     assert np.array_equal(out, 2 * x + y)
     cuda("cuMemFree_v2", px)
     cuda("cuMemFree_v2", py)
+
+
+@pytest.mark.parametrize("before", [None, False, print])
+def test_frames_of_the_driver_are_not_the_programs(cuda, monkeypatch, before):
+    """TorchDynamo would compile the frames of the driver with those of a function under ``torch.compile``: they failed in numpy."""
+    set_before = []
+
+    def set_eval_frame(callback):
+        set_before.append(callback)
+        return before if len(set_before) % 2 else None
+
+    monkeypatch.setitem(sys.modules, "torch._C._dynamo.eval_frame", SimpleNamespace(set_eval_frame=set_eval_frame))
+    count = c_int()
+    cuda("cuDeviceGetCount", byref(count))
+    assert count.value == 1
+    assert set_before == ([None] if before is None else [None, before])
 
 
 def test_ptx_runs(context):
