@@ -139,6 +139,22 @@ def test_a_kept_operand() -> None:
     assert [(v.rule, v.register) for v in r.hazards] == [("reuse", "R2")]
 
 
+def test_a_reader_whose_guard_is_false_takes_what_is_kept() -> None:
+    """As in the static checker: it has the operand's place, so a later read is a read of the register."""
+    rows = [
+        "ISETP.NE.AND P0, PT, RZ, RZ, PT | B------ R- W- Y S13",
+        "IADD3 R8, R2.reuse, 0x1, RZ | B------ R- W- Y S02 U1",
+        "@P0 IADD3 R8, R2, 0x2, RZ | B------ R- W- Y S05",
+        "MOV R2, 0x7 | B------ R- W- Y S05",
+        "IADD3 R8, R2, 0x1, RZ | B------ R- W- Y S05",
+    ]
+    r, _ = launch(kernel(*rows), "stale")
+    assert r.hazards == []
+    del rows[2]
+    r, _ = launch(kernel(*rows), "stale")
+    assert [(v.rule, v.register) for v in r.hazards] == [("reuse", "R2")]
+
+
 def run(name: str, cubin: bytes, mode: str) -> sim.Result:
     case = json.loads((HERE / "cases" / f"{name}.json").read_text())
     args, _ = arguments(case)

@@ -22,7 +22,7 @@ from typing import Final
 from tests.nvtools import find
 from tools.strangers import csmith_programs, torture_programs, yarpgen_programs
 from tools.strangers.choices import ARCHES, FRONT_ARCH, FRONT_LEVELS, LEVELS, NO_HOST, NO_PROGRAM, NO_PTX, UNDEFINED
-from tools.strangers.compilers import is_undefined, on_host, to_ptx
+from tools.strangers.compilers import clang, is_undefined, on_host, to_ptx
 from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, STEPS, THEIRS, Result, judge
 
 OTHER_LEVELS: Final = ("0", "2")
@@ -62,6 +62,9 @@ def one(
         result = Result(NO_HOST)
     elif result.kind in (OURS, THEIRS, BOTH) and is_undefined(source, more):
         result = Result(UNDEFINED)
+    elif result.kind == BOTH and front == "clang" and on_host(source, more, front_level, clang() or "") != want:
+        # The front end that made the PTX gives the program another meaning than gcc on the host too.
+        result = Result(NO_HOST)
     return result, ptx, name
 
 

@@ -59,18 +59,18 @@ def to_ptx(source: Path, arch: str, level: str, front: str, more: list[str]) -> 
     return out.read_text(encoding="utf-8")
 
 
-def _host(source: Path, more: list[str]) -> Path | None:
-    """The program that gcc makes of a C file for the host; None if it does not compile."""
+def _host(source: Path, more: list[str], compiler: str = "") -> Path | None:
+    """The program that gcc or another compiler makes of a C file for the host; None if it does not compile."""
     program = source.with_suffix(".host")
     include = [f"-I{HEADERS}", *(f"-I{d}" for d in CSMITH_HEADERS)]
-    compiler = "g++" if source.suffix == ".cc" else "gcc"
+    compiler = compiler or ("g++" if source.suffix == ".cc" else "gcc")
     command = [compiler, "-w", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", *include, *more, str(source), "-o", str(program), "-lm"]  # fmt: skip
     return None if run(command, LIMIT_S) is None else program
 
 
-def on_host(source: Path, more: list[str], level: str = "1") -> list[int] | None:
-    """The 64-bit words that a program prints in hexadecimal when gcc compiles it; None if it does not compile or end."""
-    program = _host(source, [f"-O{level}", *more])
+def on_host(source: Path, more: list[str], level: str = "1", compiler: str = "") -> list[int] | None:
+    """The 64-bit words that a program prints in hexadecimal when `compiler` (gcc) compiles it; None if it does not compile or end."""
+    program = _host(source, [f"-O{level}", *more], compiler)
     said = None if program is None else run([str(program)], HOST_S)
     return None if said is None else [int(w, 16) for w in said.split()]
 

@@ -198,7 +198,7 @@ class Watch:
         self._restore(None)
         reads = [r for r in n.touch.reads if r[1] != SLOT_GUARD and r[0] < B_BASE]
         self._look(n, act, reads)
-        self._reuse(n, act)
+        self._kept(n, act)
         self._overwrite(n, act)
         self.old = []
         for u, word in n.touch.writes:
@@ -215,6 +215,7 @@ class Watch:
         self._prove(n, cur)
         if act is not None:
             self._send(n, act)
+        self._keep(n, warps, act)
         self.now[warps] += n.stall or (HORIZON if self.facts.waits_for_itself(n.d) else 0)
 
     # -- details
@@ -296,26 +297,31 @@ class Watch:
             else:
                 row[index] = values
 
-    def _reuse(self, n: Node, act: Active) -> None:
+    def _kept(self, n: Node, act: Active) -> None:
+        """Whether an operand comes from a reuse flag with a value that is older than its register's."""
         warps = act.warps
-        kept = self.kept_unit[:, warps] >= 0
-        if not n.reuse and not kept.any():
+        if not (self.kept_unit[:, warps] >= 0).any():
             return
-        slots = n.reuse_slots(self.table)
-        for field, units in slots:
-            mine = np.isin(self.kept_unit[field, warps], units)
-            bad = mine & self.kept_stale[field, warps]
+        for field, units in n.reuse_slots(self.table):
+            bad = np.isin(self.kept_unit[field, warps], units) & self.kept_stale[field, warps]
             if bad.any():
                 warp = int(warps[np.argmax(bad)])
                 self._tell("reuse", n, None, warp, -1, -1, -1, -1, int(self.kept_unit[field, warp]))
-            self.kept_unit[field, warps[mine]] = -1
+
+    def _keep(self, n: Node, warps: Arr, act: Active | None) -> None:
+        """What reuse flags keep after an instruction: it passes the operand stage in all warps, also where its guard is false."""
+        if not n.reuse and not (self.kept_unit[:, warps] >= 0).any():
+            return
+        for field, units in n.reuse_slots(self.table):
+            self.kept_unit[field, warps[np.isin(self.kept_unit[field, warps], units)]] = -1
             if n.reuse >> field & 1:
                 self.kept_unit[field, warps] = units[0]
                 self.kept_stale[field, warps] = False
                 self.kept_age[field, warps] = 0
-        for u, _ in n.touch.writes:
-            if u < UR_BASE:
-                self.kept_stale[:, warps] |= self.kept_unit[:, warps] == u
+        if act is not None:
+            for u, _ in n.touch.writes:
+                if u < UR_BASE:
+                    self.kept_stale[:, act.warps] |= self.kept_unit[:, act.warps] == u
         self.kept_age[:, warps] += 1
         old = (self.kept_age[:, warps] > REUSE_REACH) | bool(n.d.op.flags & (F_TERM | F_CALL))
         self.kept_unit[:, warps] = np.where(old, -1, self.kept_unit[:, warps])
