@@ -229,11 +229,11 @@ for device, target in (("A100", "sm_80"), ("H100", "sm_90a"), ("B200", "sm_100a"
     (cubin,) = Path(f"kernels-{device}").rglob("*.cubin")
     shutil.copy(cubin, f"kernel.{target}.cubin")
 """
-TORCH = """\
+TORCH = '''\
 import os, shutil, subprocess, sys
 from pathlib import Path
 
-Path("program.py").write_text('''
+Path("program.py").write_text("""
 import torch
 import torch._inductor.config
 
@@ -247,13 +247,13 @@ def norm(x, w):
 x, w = torch.randn(16, 200), torch.randn(200)
 found = torch.compile(norm)(x.cuda(), w.cuda()).cpu()
 torch.testing.assert_close(found, norm(x, w), rtol=1e-4, atol=1e-4)
-''')
-"""
-HELION = """\
+""")
+'''
+HELION = '''\
 import os, shutil, subprocess, sys
 from pathlib import Path
 
-Path("program.py").write_text('''
+Path("program.py").write_text("""
 import helion
 import helion.language as hl
 import torch
@@ -269,8 +269,8 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
 
 x = torch.randn(40, 200)
 torch.testing.assert_close(softmax(x.cuda()).cpu(), torch.softmax(x, 1), rtol=1e-4, atol=1e-4)
-''')
-"""
+""")
+'''
 MOJO = '''\
 import os, shutil, subprocess, sys
 from pathlib import Path
