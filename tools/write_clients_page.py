@@ -220,6 +220,100 @@ command = ["clang-19", "-O3", "--cuda-device-only", "-nocudainc", "-nocudalib", 
 for target in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"):
     subprocess.run([*command, f"--cuda-gpu-arch={target}", "-c", "k.cu", "-o", f"k.{target}.cubin"], check=True)
 """
+ON_DEVICES = """\
+for device, target in (("A100", "sm_80"), ("H100", "sm_90a"), ("B200", "sm_100a"), ("RTX5090", "sm_120a")):
+    caches = {"TRITON_CACHE_DIR": f"kernels-{device}", "TORCHINDUCTOR_CACHE_DIR": f"graphs-{device}"}
+    environment = {**os.environ, **{k: str(Path(v).resolve()) for k, v in caches.items()}}
+    command = ["orias", "exec", "--device", device, "--", sys.executable, "program.py"]
+    subprocess.run(command, check=True, env=environment)
+    (cubin,) = Path(f"kernels-{device}").rglob("*.cubin")
+    shutil.copy(cubin, f"kernel.{target}.cubin")
+"""
+TORCH = '''\
+import os, shutil, subprocess, sys
+from pathlib import Path
+
+Path("program.py").write_text("""
+import torch
+import torch._inductor.config
+
+torch._inductor.config.compile_threads = 1
+
+
+def norm(x, w):
+    return torch.nn.functional.silu(torch.nn.functional.layer_norm(x, (200,), w))
+
+
+x, w = torch.randn(16, 200), torch.randn(200)
+found = torch.compile(norm)(x.cuda(), w.cuda()).cpu()
+torch.testing.assert_close(found, norm(x, w), rtol=1e-4, atol=1e-4)
+""")
+'''
+HELION = '''\
+import os, shutil, subprocess, sys
+from pathlib import Path
+
+Path("program.py").write_text("""
+import helion
+import helion.language as hl
+import torch
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16], num_warps=4))
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[rows, :] = torch.softmax(x[rows, :], 1)
+    return out
+
+
+x = torch.randn(40, 200)
+torch.testing.assert_close(softmax(x.cuda()).cpu(), torch.softmax(x, 1), rtol=1e-4, atol=1e-4)
+""")
+'''
+MOJO = '''\
+import os, shutil, subprocess, sys
+from pathlib import Path
+
+Path("program.mojo").write_text("""
+from max.gpu import global_idx
+from max.gpu.host import DeviceContext
+
+comptime N = 1000
+
+
+def scale(p: Pointer[Float32, MutAnyOrigin], a: Float32):
+    var i = global_idx.x
+    if i < N:
+        p[unsafe_offset=i] *= a
+
+
+def main() raises:
+    with DeviceContext() as context:
+        var data = context.enqueue_create_buffer[DType.float32](N)
+        data.enqueue_fill(2)
+        context.enqueue_function[scale](data, Float32(3), grid_dim=8, block_dim=128)
+        with data.map_to_host() as host:
+            for i in range(N):
+                if host[i] != 6:
+                    raise Error("wrong")
+""")
+Path("assembler").write_text(f"""#!{sys.executable}
+import shutil, subprocess, sys
+
+code = subprocess.run(["{shutil.which("orias")}", *sys.argv[1:]]).returncode
+words = " ".join(sys.argv).replace("=", " ").split()
+if not code:  # keep a copy of what Mojo gets
+    shutil.copy(words[words.index("-o") + 1], "{Path.cwd()}/scale." + words[words.index("--gpu-name") + 1] + ".cubin")
+sys.exit(code)
+""")
+Path("assembler").chmod(0o755)
+os.environ["MODULAR_NVPTX_COMPILER_PATH"] = str(Path("assembler").resolve())
+os.environ["XDG_CACHE_HOME"] = str(Path("cache").resolve())  # else Mojo may take what it compiled before
+for device in ("A100", "RTX4090", "H100", "B200", "RTX5090"):
+    mojo = Path(sys.executable).with_name("mojo")
+    subprocess.run(["orias", "exec", "--device", device, "--", str(mojo), "run", "program.mojo"], check=True)
+'''
 RECIPES = (
     Recipe("nvcc, through a toolkit of links", "nvidia-cuda-nvcc", NVCC),
     Recipe("numba-cuda, in process, on the simulator", "numba-cuda", NUMBA, simulator=True),
@@ -230,6 +324,9 @@ RECIPES = (
     Recipe("CuPy, PTX of its NVRTC", "cupy-cuda13x", CUPY),
     Recipe("CUTLASS, through a toolkit of links", "nvidia-cutlass", CUTLASS),
     Recipe("clang", "clang-19", CLANG, command=True),
+    Recipe("torch.compile, on the simulator", "torch", TORCH + ON_DEVICES),
+    Recipe("Helion, on the simulator", "helion", HELION + ON_DEVICES),
+    Recipe("Mojo, on the simulator", "mojo-compiler", MOJO),
 )
 
 
