@@ -41,10 +41,15 @@ from orias.target.profile import Target
 
 INST_BYTES: Final = 16
 _SLOTS: Final = 4
+"""The constant bank with the addresses of global variables and undefined functions."""
 _WINDOW_SHIFT: Final = imm(24)
 """Bits of the shared window of a block, by which its number in the cluster is shifted."""
 _WINDOW_OPERATIONS: Final = ("LEA", "ULEA")
-"""The constant bank with the addresses of global variables and undefined functions."""
+"""With that shift and the size of reserved shared memory they make a block's window.
+
+A program's own sum of this shape is taken for one too: it gets the same number, which is one for all targets that a capsule can
+be finalised for.
+"""
 _UNIFIED_TABLE: Final = "__UFT_OFFSET"
 _NO_FUNCTION: Final = 1
 """First entry of a table of function pointers, which is no valid code offset."""
