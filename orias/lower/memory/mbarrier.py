@@ -28,6 +28,7 @@ from orias.isa.operand import (
     is_vreg,
     word,
 )
+from orias.isa.roles import ARRIVAL_STATE
 from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.lane_loops import each_value, pack_uniform, uniform_copy
@@ -162,16 +163,19 @@ def _arrive(ctx: Ctx, dst: Operand, where: list[Opnd], count: Opnd, drop: bool, 
     remote = mods.get("space") == "shared::cluster"
     opt = ".OPTOUT" if drop else ""
     red = ".RED" if remote or (dst.kind == O_SINK and "space" not in mods) else ""
-    if "noComplete" in mods:
+    if "noComplete" in mods and dst.kind != O_SINK:
         d = ctx.fn.new_vreg(K_R, 2)
+        if ctx.target.has(features.MERCURY_LAYOUT):
+            ctx.b.emit(ARRIVAL_STATE + opt, [d, ctx.fn.new_vreg(K_R), ctx.fn.new_vreg(K_R)], [*where, count])
+            ctx.write(dst, d)
+            return
         amount = count if is_reg(count) else ctx.b.copy(count)
         ctx.b.emit(f"SYNCS.ARRIVE.TRANS64.TMASK{opt}.ART0", [d], [*where, amount])
-        if dst.kind != O_SINK:
-            # The low word has the threads that arrived together; a thread's state is the object after the arrivals of
-            # lower lanes.
-            below = ctx.b.r("LOP3.LUT", ctx.lo(d), ctx.b.r("S2R", word("SR_LTMASK")), RZ, imm(0xC0), NOT_PT)
-            steps = ctx.b.r("SHF.L.U32", ctx.b.r("POPC", below), imm(11), RZ)
-            ctx.write(dst, ctx.b.pack(ctx.lo(d), ctx.b.r("IMAD", steps, amount, ctx.hi(d))))
+        # The low word has the threads that arrived together; a thread's state is the object after the arrivals of
+        # lower lanes.
+        below = ctx.b.r("LOP3.LUT", ctx.lo(d), ctx.b.r("S2R", word("SR_LTMASK")), RZ, imm(0xC0), NOT_PT)
+        steps = ctx.b.r("SHF.L.U32", ctx.b.r("POPC", below), imm(11), RZ)
+        ctx.write(dst, ctx.b.pack(ctx.lo(d), ctx.b.r("IMAD", steps, amount, ctx.hi(d))))
         return
     tail = "" if "expect_tx" in mods else ".A1T0" if count == K_NONE else ".ART0"
     amount = RZ if count in (K_NONE, K_IMM) else count if is_reg(count) else ctx.b.copy(count)
