@@ -446,6 +446,8 @@ def test_rules_in_nvlink_sweep(tmp_path: Path, arch: str) -> None:
         ("sm_100", " + SYNCS.ARRIVE.", 5),
         ("sm_120", "SYNCS.PHASECHK.TRANS64.TRYWAIT P=1", 2),
         ("sm_100", "ULEA.HI", 15),
+        ("sm_100", "TMASK", 2),
+        ("sm_120", "TMASK", 2),
     ],
 )
 def test_all_rules_of_a_kind_in_nvlink(tmp_path: Path, arch: str, text: str, count: int) -> None:
