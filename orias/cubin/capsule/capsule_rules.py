@@ -21,7 +21,7 @@ import os.path
 from bisect import bisect_left
 from typing import Final, final
 
-from orias.cubin.capsule.items import HEAD, SAME, UNIT, WHOLE
+from orias.cubin.capsule.items import HEAD, SAME, UNIT, UNITS_MASK, WHOLE
 from orias.cubin.capsule.signature import JOIN, operand_value, signature
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, PT, Opnd, const_offset, is_hardwired, payload
@@ -293,7 +293,7 @@ def _rule(words: list[str], members: int, conditions: list[tuple[int, int]]) -> 
     if kind == SAME:
         return Rule(kind, members, int(words[1]) if len(words) > 1 else 1, b"", conditions, [])
     code = bytes.fromhex(words[1])
-    units = code[0] & 0x3F
+    units = code[0] & UNITS_MASK
     if kind == HEAD:
         return Rule(kind, members, units, code, conditions, [])
     fields: list[Field] = []
