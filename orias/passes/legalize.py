@@ -146,7 +146,7 @@ class _Legalizer:
             return
         if inst.op.base == ARRIVAL_STATE:
             self._addresses(inst)
-            if not (in_file(inst.src[-1], K_R) or is_imm(inst.src[-1])):
+            if not (in_file(inst.src[-1], K_R) or in_file(inst.src[-1], K_UR) or is_imm(inst.src[-1])):
                 inst.src[-1] = self._to_register(inst, inst.src[-1], len(inst.src) - 1, False)
         if inst.op is OP_COPY and is_const(inst.src[0]) and not self.fn.target.has(features.CONSTANT_OPERANDS):
             d = inst.dst[0]
