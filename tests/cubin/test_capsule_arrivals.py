@@ -16,6 +16,7 @@ from tests.asynchronous.harness import Program
 from tests.device import load
 from tools.capsules.campaign import differences
 from tools.capsules.finalising import FAMILY, finalise
+from tools.capsules.sources import KERNEL, expand, with_stores
 
 PROGRAMS = [p for p in programs() if "noComplete" in p.body]
 LIMIT_S = 60.0
@@ -42,6 +43,28 @@ def test_states(tmp_path: Path, p: Program, arch: str) -> None:
         assert p.check(load(after)) == ""
         assert "RPCMOV" in text_of(after)
         assert "RPCMOV" not in text_of(before)
+
+
+GUARDED = (
+    "<@%p1 /@!%p2 >mbarrier.<arrive/arrive_drop>.noComplete<.shared.b64 %rd4,[%r2+64]/.b64 %rd4,[%rd5]/.b64 _,[%rd5+16]/.shared.b64 _,[%r4]>,"
+    "<2/%r20/%r3>; store %rd4"
+)
+
+
+@pytest.mark.parametrize("arch", ["sm_100", "sm_120"])
+def test_guarded(tmp_path: Path, arch: str) -> None:
+    """Under a guard, with a generic address, and without a result; the scheduler may have renamed values between the words."""
+    bodies = list(expand(GUARDED))
+    text = f".version 9.0\n.target {arch}\n.address_size 64\n" + "".join(
+        KERNEL.format(number=k, body=with_stores(b)) for k, b in enumerate(bodies)
+    )
+    for level in (0, 3):
+        o = Options(arch, level)
+        o.compile_only, o.capsules = True, "require"
+        before = compile_text([("a.ptx", text)], o).data
+        after, why = finalise(before, arch, tmp_path, LIMIT_S)
+        assert not why
+        assert differences(before, after) == (len(bodies), [])
 
 
 def text_of(data: bytes) -> str:

@@ -11,6 +11,7 @@ _ARRIVAL: Final = "SYNCS.ARRIVE.TRANS64.TMASK"
 _KEPT: Final = word("Rpc")
 _LANES_BELOW: Final = word("SR_LTMASK")
 _SHIFT: Final = imm(11)
+_OURS: Final = ("S2R", "LOP3.LUT", "POPC", "SHF.L.U32", "IMAD")
 
 Words = list[tuple[str, list[Opnd], list[Opnd]]]
 """Operation, results and sources of each instruction."""
@@ -25,24 +26,29 @@ def without_states(rows: list[Any], first: int) -> list[Any]:
         out.append(row)
         at += 1
         guard, name, dst, src = row[first:]
-        if name.startswith(_ARRIVAL) and at < len(rows):
-            spare = rows[at][first + 2][0] if rows[at][first + 1] == "S2R" else RZ
-            for words in (_ours(dst[0], src[-1], spare), _theirs(dst[0], src[-1])):
-                if [tuple(r[first:]) for r in rows[at : at + len(words)]] == [(guard, *w) for w in words]:
-                    at += len(words)
-                    break
+        if name.startswith(_ARRIVAL):
+            following = [tuple(r[first:]) for r in rows[at : at + 9]]
+            if following == [(guard, *w) for w in _theirs(dst[0], src[-1])]:
+                at += 9
+            elif _are_ours(following[:5], guard, dst[0], src[-1]):
+                at += 5
     return out
 
 
-def _ours(state: Opnd, count: Opnd, spare: Opnd) -> Words:
-    high = reg_plus(state, 1)
-    return [
-        ("S2R", [spare], [_LANES_BELOW]),
-        ("LOP3.LUT", [spare], [state, spare, RZ, imm(0xC0), NOT_PT]),
-        ("POPC", [spare], [spare]),
-        ("SHF.L.U32", [spare], [spare, _SHIFT, RZ]),
-        ("IMAD", [high], [spare, count, high]),
-    ]
+def _are_ours(rows: list[Any], guard: Opnd, state: Opnd, count: Opnd) -> bool:
+    """True for Orias' words, whose values may be in different registers, and sources that commute in any order."""
+    if [r[:2] for r in rows] != [(guard, name) for name in _OURS]:
+        return False
+    (lanes, below, number, steps, high), sources = [r[2][0] for r in rows], [r[3] for r in rows]
+    return (
+        sources[0] == [_LANES_BELOW]
+        and sorted(sources[1][:2]) == sorted((state, lanes))
+        and sources[1][2:] == [RZ, imm(0xC0), NOT_PT]
+        and sources[2] == [below]
+        and sources[3] == [number, _SHIFT, RZ]
+        and sorted(sources[4][:2]) == sorted((steps, count))
+        and sources[4][2] == high == reg_plus(state, 1)
+    )
 
 
 def _theirs(state: Opnd, count: Opnd) -> Words:
