@@ -102,7 +102,7 @@ _VALUE_TYPES: Final[dict[int, int]] = {
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
 _OFFSETS: Final[dict[int, int]] = {
     nvinfo.EXIT_INSTR_OFFSETS: 1, nvinfo.COOP_GROUP_INSTR_OFFSETS: 1, nvinfo.INT_WARP_WIDE_INSTR_OFFSETS: 1, nvinfo.SYSCALL_OFFSETS: 1, nvinfo.STACK_CANARY_TRAP_OFFSETS: 1,
-    nvinfo.ATOM16_EMUL_INSTR_REG_MAP: 2, nvinfo.UNUSED_LOAD_BYTE_OFFSET: 2, nvinfo.MBARRIER_INSTR_OFFSETS: 4,
+    nvinfo.ATOM16_EMUL_INSTR_REG_MAP: 2, nvinfo.UNUSED_LOAD_BYTE_OFFSET: 2, nvinfo.MBARRIER_INSTR_OFFSETS: 4, nvinfo.INSTR_REG_MAP: 3,
 }  # fmt: skip
 """Attributes with offsets in code: how many words belong together, the first of which is one."""
 _POINTER: Final = 8
@@ -272,7 +272,6 @@ def _refuse_offsets(w: Work, code: Code) -> None:
         ("distances in code", k.relative_addresses),
         ("an empty relocation section", w.m.relocatable and not code.relocs and (k.relocs or k.relocs_applied)),
         ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
-        ("register maps", bool(k.instr_reg_map)),
         ("annotations", bool(k.annotation)),
     ):
         if found:

@@ -7,6 +7,7 @@ numbers of 32-bit words.
 from typing import Final
 
 from orias.isa.op import Op, op
+from orias.isa.operand import word
 
 MOVE: Final[Op] = op("MOV")
 MOVE_UNIFORM: Final[Op] = op("UMOV")
@@ -62,8 +63,15 @@ HALVES: Final = ("16dp32bit_t0_t15", "16dp32bit_t16_t31")
 """Shape of accesses to tensor memory by 16 lanes: an operation for the lower and one for the upper half of a warp."""
 REDUCED_HALVES: Final[str] = "reducedhalves"
 """Pseudo operation: LDTM.STAT of both halves of a warp; modifiers as theirs, sources are the address and an offset for each half."""
+ARRIVAL_STATE: Final[str] = "arrivalstate"
+"""Pseudo operation: an arrival at a barrier in memory that completes no phase; the modifier OPTOUT drops the thread.
+
+Results are the state of this thread and two spare words, sources the address and the count (:mod:`orias.schedule.joined_words`).
+"""
 BARRIER_NUMBERS: Final = 0xF
 """Mask of the number of a barrier, in the word that holds it below a number of threads."""
+POPULATION: Final[Op] = op("POPC")
+LANES_BELOW: Final = word("SR_LTMASK")
 CUT: Final[Op] = op("SGXT.U32")
 SHIFT_LEFT: Final[Op] = op("SHF.L.U32")
 SHIFT_RIGHT: Final[Op] = op("SHF.R.U32")
@@ -74,6 +82,11 @@ TRAP: Final[Op] = op("BPT.TRAP")
 def barrier_of(pair: Op) -> Op:
     """The barrier operation that a pseudo operation BARRIER_PAIR stands for."""
     return op(".".join(("BAR", *pair.mods)))
+
+
+def arrival_of(state: Op) -> Op:
+    """The operation at the barrier in memory that a pseudo operation ARRIVAL_STATE stands for."""
+    return op(".".join(("SYNCS.ARRIVE.TRANS64.TMASK", *state.mods, "ART0")))
 
 
 def halves_of(pair: Op) -> tuple[Op, Op]:

@@ -97,8 +97,10 @@ def _is_of_kind(op: Op, kind: int) -> bool:
     if kind in _WAITS or kind in _ATTEMPTS:
         # A try_wait with a time tests once more, without TRYWAIT.
         return op.has("PHASECHK") and op.has("TRYWAIT") == (kind in _ATTEMPTS)
-    arrives = op.has("A1T0") or op.has("ART0")
-    return arrives and op.has("OPTOUT") == (kind in _DROPS) and op.has("TMASK") == (kind in _NO_COMPLETE)
+    if op.has("OPTOUT") != (kind in _DROPS):
+        return False
+    # An arrival that completes no phase needs no mask of threads if nobody asks for its state.
+    return op.has("ART0") if kind in _NO_COMPLETE else not op.has("TMASK") and (op.has("A1T0") or op.has("ART0"))
 
 
 def _tested(insts: list[Inst], load: Inst) -> int:

@@ -48,7 +48,7 @@ from orias.isa.operand import (
     with_word_lane,
     without_modifiers,
 )
-from orias.isa.roles import BARRIER_NUMBERS, BARRIER_PAIR, LOAD_CONSTANT, barrier_of
+from orias.isa.roles import ARRIVAL_STATE, BARRIER_NUMBERS, BARRIER_PAIR, LOAD_CONSTANT, barrier_of
 from orias.isa.widths import src_width
 from orias.ori.ir import ACQUIRES, OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
@@ -144,6 +144,10 @@ class _Legalizer:
         if inst.op.base == BARRIER_PAIR:
             self._barrier_pair(inst)
             return
+        if inst.op.base == ARRIVAL_STATE:
+            self._addresses(inst)
+            if not (in_file(inst.src[-1], K_R) or in_file(inst.src[-1], K_UR) or is_imm(inst.src[-1])):
+                inst.src[-1] = self._to_register(inst, inst.src[-1], len(inst.src) - 1, False)
         if inst.op is OP_COPY and is_const(inst.src[0]) and not self.fn.target.has(features.CONSTANT_OPERANDS):
             d = inst.dst[0]
             if in_file(d, K_R):

@@ -117,6 +117,14 @@ def objects() -> list[Program]:
         + copy_out(32)
     )
     out.append(fixed("noComplete of a warp", body, [64 - k for k in range(32)]))
+    body = (
+        "setp.eq.u32 %p6, %t, 0; @%p6 mbarrier.init.shared.b64 [mb], 1000; bar.sync 0; shr.u32 %r4, %t, 2; add.u32 %r4, %r4, 1;\n"
+        "mbarrier.arrive.noComplete.shared.b64 %rd3, [mb], %r4; mbarrier.pending_count.b64 %r1, %rd3;\n"
+        "mul.wide.u32 %rd4, %t, 4; add.u64 %rd4, %rd4, %out; st.global.u32 [%rd4], %r1;"
+    )
+    out.append(
+        fixed("noComplete with different counts", body, [1000 - sum(j // 4 + 1 for j in range(k)) for k in range(32)])
+    )
     return out
 
 

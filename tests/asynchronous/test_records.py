@@ -36,7 +36,7 @@ def test_records(program: Program, arch: str) -> None:
     assert count == wanted
 
 
-ONE_LINE = """.version 8.0
+ONE_LINE = """.version 8.6
 .target {arch}
 .address_size 64
 .visible .entry k(.param .u64 p) {{
@@ -50,6 +50,8 @@ LINES = (
     ("sm_80", "mbarrier.arrive.shared.b64 %rd2, [%r1]; mbarrier.arrive.noComplete.shared.b64 %rd3, [%r1+8], 1;"),
     ("sm_90", "mbarrier.arrive.shared.b64 %rd2, [%r1]; mbarrier.arrive.noComplete.shared.b64 %rd3, [%r1+8], 1;"
      " mbarrier.arrive_drop.shared.b64 %rd4, [%r1]; mbarrier.inval.shared.b64 [%r1]; mbarrier.inval.shared.b64 [%r1+8];"),
+    ("sm_100", "mbarrier.arrive.noComplete.shared.b64 _, [%r1], 1; mbarrier.arrive_drop.noComplete.shared.b64 _, [%r1+8], 2;"
+     " mbarrier.arrive_drop.noComplete.shared.b64 %rd2, [%r1+8], 1; mbarrier.arrive.noComplete.shared.b64 %rd3, [%r1], 1;"),
     ("sm_90", "mbarrier.try_wait.shared.b64 %q, [%r1], %rd1; mbarrier.test_wait.shared.b64 %p, [%r1], %rd2; and.pred %p, %p, %q;"
      " mbarrier.expect_tx.relaxed.cta.shared.b64 [%r1], 16; mbarrier.complete_tx.relaxed.cta.shared.b64 [%r1], 16;"),
 )  # fmt: skip

@@ -446,11 +446,15 @@ def test_rules_in_nvlink_sweep(tmp_path: Path, arch: str) -> None:
         ("sm_100", " + SYNCS.ARRIVE.", 5),
         ("sm_120", "SYNCS.PHASECHK.TRANS64.TRYWAIT P=1", 2),
         ("sm_100", "ULEA.HI", 15),
+        ("sm_100", "SYNCS.ARRIVE.TRANS64.TMASK", 8),
+        ("sm_120", "SYNCS.ARRIVE.TRANS64.TMASK", 8),
+        ("sm_100", "W:SR_VIRTID\twhole 11", 1),
+        ("sm_120", "W:SR_VIRTID\twhole 11", 1),
     ],
 )
 def test_all_rules_of_a_kind_in_nvlink(tmp_path: Path, arch: str, text: str, count: int) -> None:
     """Constants of 64 bits; accesses that acquire at CTA scope, with what waits for them; conversions on the uniform datapath; barriers in
-    memory at any address, RZ too; upper words of sums with shifts on the uniform datapath.
+    memory at any address, RZ too; upper words of sums with shifts on the uniform datapath; states of arrivals; a special register.
     """
     lines = [x for x in Path(RULES_PATH).read_text().splitlines() if x and not x.startswith("#")]
     try:

@@ -33,6 +33,7 @@ from tests.asynchronous.test_programs import PROGRAMS as ASYNCHRONOUS
 from tests.forms.form import module_text
 from tests.forms.generate import all_forms
 from tests.kernels.test_kernels import NAMES, source
+from tools.capsules.arrival_states import without_states
 from tools.capsules.finalising import FAMILY, FENCED, NEVER_TAKEN, NO_CONTROL, WEAK_FENCE, finalise
 from tools.capsules.instances import CONTROL
 
@@ -99,7 +100,7 @@ def _code(file: ElfFile, section: str, table: IsaTable) -> list[Instruction]:
             out.append((0 if places else w, d.guard, d.op.name, d.dst, [] if places else d.src))
     while out and out[-1][2] == "BRA":
         out.pop()
-    return out
+    return without_states(out, 1)
 
 
 def differences(before: bytes, after: bytes) -> tuple[int, list[str]]:

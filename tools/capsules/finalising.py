@@ -16,6 +16,7 @@ from orias.isa.operand import NOT_PT, PT, Opnd
 from orias.target.decoder_class import table_of_sm
 from orias.timing.ctl import NO_BARRIER, read_barrier, wait_mask, write_barrier
 from tests.nvtools import tool
+from tools.capsules.arrival_states import without_states
 
 FAMILY = {"sm_100": "sm_103", "sm_120": "sm_121", "sm_100f": "sm_103f", "sm_120f": "sm_121f"}
 """The SM of an object, and the SM that nvlink makes code for."""
@@ -76,7 +77,7 @@ def instructions(file: ElfFile, section: str, table: IsaTable) -> list[tuple[Opn
             out.append((d.guard, d.op.name, d.dst, d.src))
     while out and out[-1][1] == "BRA":
         out.pop()
-    return out
+    return without_states(out, 0)
 
 
 def words_of(file: ElfFile, section: str) -> list[int]:

@@ -31,6 +31,7 @@ from orias.isa.operand import (
     Opnd,
     const,
     reg,
+    reg_plus,
     word,
 )
 
@@ -130,8 +131,10 @@ def _operand(t: Token, class_: str, chosen: list[Opnd], rng: random.Random) -> O
     text, _, suffix = t.text[1:].partition(".")
     out = kind | SUFFIX_TEXT.index(f".{suffix}" if suffix else "") << SUFFIX_SHIFT
     out |= (NEG if "-" in text else 0) | (ABS if "|" in text else 0) | (INV if "~" in text else 0)
-    if t.condition.startswith("o"):
+    if t.condition.startswith(("o", "s")):
         other = chosen[int(t.condition[1:])]
+        if t.condition.startswith("s"):
+            other = reg_plus(other, 1)
         negated = other & INV if kind in (K_P, K_UP) else 0
         return out | other >> PAYLOAD_SHIFT << PAYLOAD_SHIFT | negated
     value = _payload(kind, class_, t.condition, rng)

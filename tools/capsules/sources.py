@@ -46,7 +46,7 @@ _HEAD = """.version 9.0
 .global .texref tx;
 .global .surfref su;
 """
-_KERNEL = """.visible .entry g{number}(.param .u64 p0,.param .u32 a0,.param .u32 a1,.param .u64 b0,.param .u64 b1,.param .f32 f0,.param .f64 d0)
+KERNEL = """.visible .entry g{number}(.param .u64 p0,.param .u32 a0,.param .u32 a1,.param .u64 b0,.param .u64 b1,.param .f32 f0,.param .f64 d0)
 {{
 .reg .pred %p<12>; .reg .b16 %h<12>; .reg .b32 %r<32>; .reg .b64 %rd<32>; .reg .f32 %f<12>; .reg .f64 %d<12>; .shared .align 128 .b8 sm{number}[4096];
 ld.param.u64 %rd1,[p0]; ld.param.u32 %r20,[a0]; ld.param.u32 %r21,[a1]; ld.param.u64 %rd20,[b0]; ld.param.u64 %rd21,[b1]; ld.param.f32 %f9,[f0]; ld.param.f64 %d9,[d0];
@@ -58,6 +58,7 @@ setp.ne.s32 %p1,%r4,77; setp.gt.f32 %p2,%f3,0f3f800000; setp.lt.s32 %p5,%r2,%r3;
 ret;
 }}
 """
+"""A kernel around the body of a program: values from memory and from parameters in registers of every kind."""
 
 
 class Source:
@@ -129,7 +130,7 @@ def module_of(kernels: list[str], arch: str) -> str:
     """A module of bodies."""
     out = [_HEAD.format(arch=arch)]
     for number, body in enumerate(kernels):
-        out.append(_KERNEL.format(number=number, body=body.replace("{n}", str(number))))
+        out.append(KERNEL.format(number=number, body=body.replace("{n}", str(number))))
     return "".join(out)
 
 

@@ -22,6 +22,7 @@ _WORD: Final = 16
 """Bytes of a SASS word."""
 HEAD_BYTES: Final = 4
 _TOKEN_PSEUDO: Final = 0x31
+_TOKEN_PLAIN: Final = 0x10
 TOKEN_HEAD: Final = 0x40
 TOKEN_FILLER: Final = 0x50
 TOKEN_GROUP: Final = 0x51
@@ -90,8 +91,8 @@ def _record(data: bytes, at: int, first: int, number: int, where: str) -> tuple[
             return Item(FILLER, first, words), at
         token = _byte(data, at, what) & 0x7F
     kind = WHOLE
-    size = token * UNIT
-    units = token
+    units = token - _TOKEN_PLAIN if _TOKEN_PLAIN < token <= _TOKEN_PLAIN + _MAX_UNITS else token
+    size = units * UNIT
     if token == _TOKEN_PSEUDO:
         kind, size, units, words = PSEUDO, UNIT, 1, 0
     elif token > TOKEN_HEAD:

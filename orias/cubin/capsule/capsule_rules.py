@@ -2,8 +2,8 @@
 
 A line is a signature (``signature.py``), a tab, and what the capsule says.  After an operand of the signature may stand
 a condition on its value: ``=255`` (RZ), ``=0x37c``, ``=r`` (a register other than RZ and PT), ``=+`` (a predicate that
-is not negated), ``=n`` (a predicate other than !PT), ``=p`` (neither negated nor PT), ``=o2`` (the same as operand 2), ``=a``
-and ``=l`` (a table of LOP3 that is, or is not, the AND or OR of two operands; XOR is neither).  The first line whose conditions hold counts.  What the capsule says:
+is not negated), ``=n`` (a predicate other than !PT), ``=p`` (neither negated nor PT), ``=o2`` (the same as operand 2), ``=s2``
+(the register after operand 2), ``=a`` and ``=l`` (a table of LOP3 that is, or is not, the AND or OR of two operands; XOR is neither).  The first line whose conditions hold counts.  What the capsule says:
 
 - ``same`` or ``head BYTES``, and the units of the Mercury instruction if they are not one;
 - ``whole BYTES FIELD ...``: the bytes of the record, trailing zeros left out, and the fields that are filled in: number
@@ -21,7 +21,7 @@ import os.path
 from bisect import bisect_left
 from typing import Final, final
 
-from orias.cubin.capsule.items import HEAD, SAME, UNIT, WHOLE
+from orias.cubin.capsule.items import HEAD, SAME, UNIT, UNITS_MASK, WHOLE
 from orias.cubin.capsule.signature import JOIN, operand_value, signature
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, PT, Opnd, const_offset, is_hardwired, payload
@@ -46,6 +46,8 @@ OTHER_TABLE: Final = -6
 """Value of a condition: the table of a logic operation is no AND, OR or XOR of two operands."""
 _SAME_AS: Final = -7
 """Value of a condition: the operand equals operand 0; one less for operand 1 and so on."""
+_AFTER: Final = -1007
+"""Value of a condition: the operand is the register after operand 0; one less for operand 1 and so on."""
 AND_OR_TABLES: Final[frozenset[int]] = frozenset((0x03, 0x0C, 0x30, 0x3F, 0xC0, 0xCF, 0xF3, 0xFC))
 """Tables of LOP3 that are the AND or OR of the first two operands, each negated or not: Mercury has an operation for these."""
 XOR_TABLES: Final[frozenset[int]] = frozenset((0x3C, 0xC3))
@@ -144,6 +146,9 @@ class Rule:
                     return False
             elif value == ORDINARY:
                 if is_hardwired(operands[number]):
+                    return False
+            elif value <= _AFTER:
+                if found != operand_value(operands[_AFTER - value]) + 1:
                     return False
             elif found != (operand_value(operands[_SAME_AS - value]) if value <= _SAME_AS else value):
                 return False
@@ -278,6 +283,8 @@ def _condition(text: str) -> int:
         return AND_OR
     if text == "l":
         return OTHER_TABLE
+    if text.startswith("s"):
+        return _AFTER - int(text[1:])
     return _SAME_AS - int(text[1:]) if text.startswith("o") else int(text, 0)
 
 
@@ -286,7 +293,7 @@ def _rule(words: list[str], members: int, conditions: list[tuple[int, int]]) -> 
     if kind == SAME:
         return Rule(kind, members, int(words[1]) if len(words) > 1 else 1, b"", conditions, [])
     code = bytes.fromhex(words[1])
-    units = code[0] & 0x3F
+    units = code[0] & UNITS_MASK
     if kind == HEAD:
         return Rule(kind, members, units, code, conditions, [])
     fields: list[Field] = []

@@ -19,6 +19,8 @@ KIND_NAMES: Final = ("same", "whole", "head", "filler", "pseudo")
 
 UNIT: Final = 16
 """Bytes of a unit of a Mercury instruction; an instruction has one unit or more."""
+UNITS_MASK: Final = 0xF
+"""The bits of a token with the number of units."""
 
 _CONSTANT_LOAD: Final = 0x22
 _SPACE_FIELD: Final = 12
@@ -57,7 +59,7 @@ class Item:
         """Units of the Mercury instruction; 0: not known (kind same) or none (filler)."""
         if self.kind == PSEUDO:
             return 1
-        return self.code[0] & 0x3F if self.code else 0
+        return self.code[0] & UNITS_MASK if self.code else 0
 
     def text(self) -> str:
         """The record in words: opcode, minor opcode and form, guard, what is known of its operands, and its bytes."""

@@ -71,6 +71,23 @@ def each_value(ctx: Ctx, value: Opnd, body: Callable[[Opnd, Opnd], None]) -> Non
     ctx.start(done)
 
 
+def each_value_apart(ctx: Ctx, value: Opnd, body: Callable[[Opnd], None]) -> None:
+    """Run `body` with a uniform copy once per different value among the active threads, in a block that only threads with that value reach."""
+    loop, arm, latch, done = (ctx.new_block() for _ in range(4))
+    ctx.jump(loop)
+    ctx.start(loop, sealed=False)
+    u, p = ctx.fn.new_vreg(K_UR), ctx.fn.new_vreg(K_P)
+    ctx.b.emit("R2UR", [u, p], [value])
+    ctx.branch(p, latch, arm)
+    ctx.start(arm)
+    body(u)
+    ctx.jump(latch)
+    ctx.start(latch)
+    ctx.branch(p, loop, done)
+    ctx.seal(loop)
+    ctx.start(done)
+
+
 def each_pair(ctx: Ctx, first: Opnd, second: Opnd, body: Callable[[Opnd, Opnd], None]) -> None:
     """Run `body` with uniform copies of two words once per different pair of values among the active threads.
 

@@ -28,9 +28,10 @@ from orias.isa.operand import (
     is_vreg,
     word,
 )
+from orias.isa.roles import ARRIVAL_STATE
 from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
-from orias.lower.memory.lane_loops import each_value, pack_uniform, uniform_copy
+from orias.lower.memory.lane_loops import each_value, each_value_apart, pack_uniform, uniform_copy
 from orias.lower.memory.memory_operands import address, space_of
 from orias.lower.memory.ordering import acquire_fence, fence
 from orias.ptx.ast import O_IMM, O_PAIR, O_SINK, Instr, Operand
@@ -162,16 +163,11 @@ def _arrive(ctx: Ctx, dst: Operand, where: list[Opnd], count: Opnd, drop: bool, 
     remote = mods.get("space") == "shared::cluster"
     opt = ".OPTOUT" if drop else ""
     red = ".RED" if remote or (dst.kind == O_SINK and "space" not in mods) else ""
-    if "noComplete" in mods:
-        d = ctx.fn.new_vreg(K_R, 2)
-        amount = count if is_reg(count) else ctx.b.copy(count)
-        ctx.b.emit(f"SYNCS.ARRIVE.TRANS64.TMASK{opt}.ART0", [d], [*where, amount])
-        if dst.kind != O_SINK:
-            # The low word has the threads that arrived together; a thread's state is the object after the arrivals of
-            # lower lanes.
-            below = ctx.b.r("LOP3.LUT", ctx.lo(d), ctx.b.r("S2R", word("SR_LTMASK")), RZ, imm(0xC0), NOT_PT)
-            steps = ctx.b.r("SHF.L.U32", ctx.b.r("POPC", below), imm(11), RZ)
-            ctx.write(dst, ctx.b.pack(ctx.lo(d), ctx.b.r("IMAD", steps, amount, ctx.hi(d))))
+    if "noComplete" in mods and dst.kind != O_SINK:
+        if is_reg(count):
+            each_value_apart(ctx, count, lambda one: _state(ctx, dst, where, one, opt))
+        else:
+            _state(ctx, dst, where, count, opt)
         return
     tail = "" if "expect_tx" in mods else ".A1T0" if count == K_NONE else ".ART0"
     amount = RZ if count in (K_NONE, K_IMM) else count if is_reg(count) else ctx.b.copy(count)
@@ -181,6 +177,21 @@ def _arrive(ctx: Ctx, dst: Operand, where: list[Opnd], count: Opnd, drop: bool, 
     ctx.b.emit(f"SYNCS.ARRIVE.TRANS64{red}{opt}{tail}", [result], [*where, amount])
     if result != RZ:
         ctx.write(dst, result)
+
+
+def _state(ctx: Ctx, dst: Operand, where: list[Opnd], count: Opnd, opt: str) -> None:
+    """An arrival that completes no phase, and the state of each thread; the threads that run it have the same count."""
+    d = ctx.fn.new_vreg(K_R, 2)
+    if ctx.target.has(features.MERCURY_LAYOUT):
+        ctx.b.emit(ARRIVAL_STATE + opt, [d, ctx.fn.new_vreg(K_R), ctx.fn.new_vreg(K_R)], [*where, count])
+        ctx.write(dst, d)
+        return
+    amount = ctx.b.copy(count)
+    ctx.b.emit(f"SYNCS.ARRIVE.TRANS64.TMASK{opt}.ART0", [d], [*where, amount])
+    # The low word has the threads that arrived together; a thread's state is the object after the arrivals of lower lanes.
+    below = ctx.b.r("LOP3.LUT", ctx.lo(d), ctx.b.r("S2R", word("SR_LTMASK")), RZ, imm(0xC0), NOT_PT)
+    steps = ctx.b.r("SHF.L.U32", ctx.b.r("POPC", below), imm(11), RZ)
+    ctx.write(dst, ctx.b.pack(ctx.lo(d), ctx.b.r("IMAD", steps, amount, ctx.hi(d))))
 
 
 @lowers("mbarrier.expect_tx", "mbarrier.complete_tx", types="any")
