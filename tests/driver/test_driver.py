@@ -99,6 +99,24 @@ def saxpy(cuda, image):
     cuda("cuMemFree_v2", py)
 
 
+CALLS_WITH_AN_EXCEPTION = """
+extern void *PyExc_ValueError;
+void PyErr_SetString(void *, const char *);
+int call(int (*function)(int *), int *place) { PyErr_SetString(PyExc_ValueError, "on its way"); return function(place); }
+"""
+
+
+def test_an_exception_on_its_way_stays(cuda, tmp_path):
+    """PyTorch calls the runtime in destructors, while an exception of Python passes its C++."""
+    source = tmp_path / "calls.c"
+    source.write_text(CALLS_WITH_AN_EXCEPTION)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "calls.so", source], check=True)
+    count = c_int()
+    with pytest.raises(ValueError, match="on its way"):
+        ctypes.PyDLL(str(tmp_path / "calls.so")).call(cuda.lib.cuDeviceGetCount, byref(count))
+    assert count.value == 1
+
+
 @pytest.mark.parametrize("before", [None, False, print])
 def test_frames_of_the_driver_are_not_the_programs(cuda, monkeypatch, before):
     """TorchDynamo would compile the frames of the driver with those of a function under ``torch.compile``: they failed in numpy."""

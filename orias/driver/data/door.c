@@ -131,8 +131,14 @@ static void raise_later(void *class) {
     }
 }
 
-// Runs the handlers of signals that have come, which would interrupt the callback before it begins; the class of what one raised.
-static void *run_handlers(void) {
+// An exception that is on its way in the calling thread, as PyErr_Fetch gives it.
+typedef struct {
+    void *class, *value, *trace;
+} Pending;
+
+// Takes the exception that is on its way: a destructor may call while it passes C++, and the callback would lose it.  Without one,
+// runs the handlers of signals that have come, which would interrupt the callback before it begins; the class of what one raised.
+static void *run_handlers(Pending *pending) {
     int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
     void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
     void *(*occurred)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyErr_Occurred");
@@ -141,11 +147,25 @@ static void *run_handlers(void) {
     void *class = 0, *value = 0, *trace = 0;
     if (ensure && release && occurred && check && fetch) {
         int state = ensure();
-        if (!occurred() && check())
+        if (occurred())
+            fetch(&pending->class, &pending->value, &pending->trace);
+        else if (check())
             fetch(&class, &value, &trace);
         release(state);
     }
     return class;
+}
+
+// Gives back what run_handlers took.
+static void restore(Pending *pending) {
+    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    void (*give)(void *, void *, void *) = (void (*)(void *, void *, void *))dlsym(RTLD_DEFAULT, "PyErr_Restore");
+    if (pending->class && ensure && release && give) {
+        int state = ensure();
+        give(pending->class, pending->value, pending->trace);
+        release(state);
+    }
 }
 
 static int call(int index, const int64_t *values) {
@@ -158,7 +178,8 @@ static int call(int index, const int64_t *values) {
     }
     if (!is_initialized())
         return call_at_end(index, values);
-    void *raised = run_handlers();
+    Pending pending = {0};
+    void *raised = run_handlers(&pending);
     int result = NOT_BEGUN;
     callback(index, values, &result);
     if (result == NOT_BEGUN) {  // The exception from an earlier function came as this one began: it waits for the end of this one.
@@ -169,6 +190,7 @@ static int call(int index, const int64_t *values) {
         raised = orias_interruption;
     if (raised)
         raise_later(raised);
+    restore(&pending);
     return result < 0 ? UNKNOWN : result;
 }
 
