@@ -14,6 +14,7 @@ from orias import compiler
 from orias.check import check_cubin
 from orias.output.result import CompileResult
 from orias.passes import simplify
+from tests.builds import COMPILED
 from tests.rotation import half_of, not_today, seed, share_of
 
 _ALL = os.environ.get("ORIAS_SELF_CHECK", "") not in ("", "0")
@@ -47,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _build() -> str:
     """The build that is tested: ``plain`` Python or ``compiled`` by mypyc."""
-    return "plain" if simplify.__file__.endswith(".py") else "compiled"
+    return "compiled" if COMPILED else "plain"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,6 +15,9 @@ from orias.regalloc.coalesce import Classes, Cls, coalesce
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.register_allocation import allocate_checked
 from orias.regalloc.wgmma_spill import gather_accumulators
+from tests.builds import replaces_functions
+
+pytestmark = replaces_functions
 
 
 @pytest.fixture

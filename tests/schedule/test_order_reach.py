@@ -10,6 +10,7 @@ from orias.schedule.arrivals import Arrivals
 from orias.schedule.list import schedule_virtual
 from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.plans import Order, Plan, order_of, plans, put_in_order
+from tests.builds import replaces_functions
 from tests.schedule.test_look_ahead import loading
 
 
@@ -84,6 +85,7 @@ def test_an_order_can_be_put_on_a_copy() -> None:
     assert dump(fn) == dump(copy)
 
 
+@replaces_functions
 def test_an_order_that_cannot_win_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """The orders are those of a scheduler that finishes each try."""
     run = piece_orders._Virtual._run
