@@ -198,20 +198,20 @@ class LoadedCubin:
     def _relocate_text(self) -> None:
         """Reads the relocations of code, which exist in objects and where functions have sections of their own (-g)."""
         elf = self.reader.elf
-        texts = {s.name: s for s in reversed(elf.sections)}
         for k, (at, code, name) in enumerate(self._code):
-            s = texts[f".text.{name}"]
+            text = f".text.{name}"
+            section = elf.section(text)
             changed = bytearray(code)
-            for r in elf.relocations(s):
-                if elf.symbol(r.symbol, s.name).name == _UNIFIED:
+            for r in elf.relocations(section) if section is not None else []:
+                if elf.symbol(r.symbol, text).name == _UNIFIED:
                     continue
                 if r.type in (*_WORDS, *CALL_RELOCS):
-                    self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, s.name) + r.addend)
+                    self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, text) + r.addend)
                 elif self.reader.relocatable and r.type in _FIELDS:
                     # A constant bank with an offset, or a place in shared memory.
-                    apply(changed, r.offset, r.type, self._field(r.symbol, r.type, r.addend, s.name))
+                    apply(changed, r.offset, r.type, self._field(r.symbol, r.type, r.addend, text))
                 else:
-                    raise LoadError(f"{s.name}: relocation {reloc_name(r.type)} is not simulated")
+                    raise LoadError(f"{text}: relocation {reloc_name(r.type)} is not simulated")
             self._code[k] = at, bytes(changed), name
 
     def _field(self, index: int, type_: int, addend: int, section: str) -> int:
