@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { INTERRUPTED = -1, NOT_BEGUN = -3, INVALID_VALUE = 1, DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
@@ -17,6 +18,20 @@ typedef void (*Callback)(int index, const int64_t *values, int *result);
 static volatile Callback callback;
 static int (*is_initialized)(void);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// The functions of Python that every call may need; find_interpreter fills them, all or none (`complete`).
+static struct {
+    int complete;
+    int (*ensure)(void);
+    void (*release)(int);
+    int (*run)(const char *);
+    unsigned long (*thread)(void);
+    int (*raise)(unsigned long, void *);
+    void *(*occurred)(void);
+    int (*check_signals)(void);
+    void (*fetch)(void **, void **, void **);
+    void (*restore)(void *, void *, void *);
+} python;
 
 // Finds the interpreter of this process, or starts one where there is none.
 static void find_interpreter(void) {
@@ -37,6 +52,22 @@ static void find_interpreter(void) {
             save();
         }
     }
+    const struct {
+        const char *name;
+        void *place;
+    } wanted[] = {
+        {"PyGILState_Ensure", &python.ensure},         {"PyGILState_Release", &python.release},
+        {"PyRun_SimpleString", &python.run},           {"PyThread_get_thread_ident", &python.thread},
+        {"PyThreadState_SetAsyncExc", &python.raise},  {"PyErr_Occurred", &python.occurred},
+        {"PyErr_CheckSignals", &python.check_signals}, {"PyErr_Fetch", &python.fetch},
+        {"PyErr_Restore", &python.restore},
+    };
+    python.complete = 1;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        void *found = dlsym(RTLD_DEFAULT, wanted[i].name);
+        memcpy(wanted[i].place, &found, sizeof found);
+        python.complete &= found != 0;
+    }
 }
 
 #define EXPORT __attribute__((visibility("default")))
@@ -54,11 +85,8 @@ static void end(void) {
 }
 
 static void attach(void) {
-    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
-    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
-    int (*run)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "PyRun_SimpleString");
     Dl_info self;
-    if (!ensure || !release || !run || !dladdr((void *)attach, &self))
+    if (!dladdr((void *)attach, &self))
         return;
     char text[8192];
     snprintf(text, sizeof text,
@@ -75,14 +103,14 @@ static void attach(void) {
              "_orias_attach()\n"
              "del _orias_attach\n",
              (unsigned long long)(uintptr_t)&callback, "r", self.dli_fname);
-    int state = ensure();
+    int state = python.ensure();
     static int tried;
     if (!callback && !tried) {
         tried = 1;
         atexit(end);
-        run(text);
+        python.run(text);
     }
-    release(state);
+    python.release(state);
 }
 
 // What functions do once the interpreter has ended and destructors of the program's objects still run: those that give
@@ -120,15 +148,9 @@ static _Thread_local void *raised_last;
 // The calling thread gets an exception of this class once the function returns.
 static void raise_later(void *class) {
     raised_last = class;
-    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
-    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
-    unsigned long (*thread)(void) = (unsigned long (*)(void))dlsym(RTLD_DEFAULT, "PyThread_get_thread_ident");
-    int (*raise)(unsigned long, void *) = (int (*)(unsigned long, void *))dlsym(RTLD_DEFAULT, "PyThreadState_SetAsyncExc");
-    if (ensure && release && thread && raise) {
-        int state = ensure();
-        raise(thread(), class);
-        release(state);
-    }
+    int state = python.ensure();
+    python.raise(python.thread(), class);
+    python.release(state);
 }
 
 // An exception that is on its way in the calling thread, as PyErr_Fetch gives it.
@@ -139,39 +161,29 @@ typedef struct {
 // Takes the exception that is on its way: a destructor may call while it passes C++, and the callback would lose it.  Without one,
 // runs the handlers of signals that have come, which would interrupt the callback before it begins; the class of what one raised.
 static void *run_handlers(Pending *pending) {
-    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
-    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
-    void *(*occurred)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyErr_Occurred");
-    int (*check)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyErr_CheckSignals");
-    void (*fetch)(void **, void **, void **) = (void (*)(void **, void **, void **))dlsym(RTLD_DEFAULT, "PyErr_Fetch");
     void *class = 0, *value = 0, *trace = 0;
-    if (ensure && release && occurred && check && fetch) {
-        int state = ensure();
-        if (occurred())
-            fetch(&pending->class, &pending->value, &pending->trace);
-        else if (check())
-            fetch(&class, &value, &trace);
-        release(state);
-    }
+    int state = python.ensure();
+    if (python.occurred())
+        python.fetch(&pending->class, &pending->value, &pending->trace);
+    else if (python.check_signals())
+        python.fetch(&class, &value, &trace);
+    python.release(state);
     return class;
 }
 
 // Gives back what run_handlers took.
 static void restore(Pending *pending) {
-    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
-    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
-    void (*give)(void *, void *, void *) = (void (*)(void *, void *, void *))dlsym(RTLD_DEFAULT, "PyErr_Restore");
-    if (pending->class && ensure && release && give) {
-        int state = ensure();
-        give(pending->class, pending->value, pending->trace);
-        release(state);
-    }
+    if (!pending->class)
+        return;
+    int state = python.ensure();
+    python.restore(pending->class, pending->value, pending->trace);
+    python.release(state);
 }
 
 static int call(int index, const int64_t *values) {
     if (!callback) {
         pthread_once(&once, find_interpreter);
-        if (is_initialized && is_initialized())
+        if (python.complete && is_initialized())
             attach();
         if (!callback)
             return UNKNOWN;

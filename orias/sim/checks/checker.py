@@ -216,7 +216,8 @@ def lines_of(image: Image, pc: int) -> tuple[str, str]:
     if not places:
         return "", ""
     start, name = max(places)
-    section = next(s for s in image.reader.elf.sections if s.name == f".text.{name}")
+    section = image.reader.elf.section(f".text.{name}")
+    assert section is not None, name
     out = []
     for table in (DEBUG_LINE, PTX_LINE):
         rows = line_tables(image.reader.elf, table).get(section.index, [])
