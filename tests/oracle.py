@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 
 def compile_or_none(path: Path, arch: str, options: list[str], work: Path) -> bytes | None:
@@ -12,7 +12,7 @@ def compile_or_none(path: Path, arch: str, options: list[str], work: Path) -> by
     for extra in ([], ["-c"]):
         command = [tool("ptxas"), f"-arch={arch}", *options, *extra, str(path), "-o", str(out)]
         try:
-            run = subprocess.run(command, capture_output=True, timeout=60)
+            run = subprocess.run(command, capture_output=True, timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             return None
         if run.returncode == 0:

@@ -11,7 +11,7 @@ from orias import sim
 from tests.asynchronous.copy_programs import issued
 from tests.asynchronous.harness import Program
 from tests.device import tensormap
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 HIGHER = "Feature 'st.async/red.async with .{} requires .target sm_100 or higher"
 COMPLETION = "Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{}'"
@@ -69,7 +69,7 @@ def test_theirs(tmp_path: Path) -> None:
     for arch, line, text in CASES:
         (tmp_path / "k.ptx").write_text(module(arch, line))
         command = [tool("ptxas"), f"-arch={arch}", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr
+        said = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S).stderr
         assert text in said.splitlines()[0], line
 
 

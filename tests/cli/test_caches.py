@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orias.cli.main import run
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 PTX = """.version 8.0
 .target sm_75
@@ -26,7 +26,7 @@ PTX = """.version 8.0
 
 def accesses(cubin: Path) -> list[str]:
     text = subprocess.run(
-        [tool("nvdisasm"), "-c", str(cubin)], check=True, timeout=60, capture_output=True, text=True
+        [tool("nvdisasm"), "-c", str(cubin)], check=True, timeout=LIMIT_S, capture_output=True, text=True
     ).stdout
     return sorted(re.findall(r"(?:LDG|LD|STG|ST)\.[A-Z0-9.]+", text))
 
@@ -39,6 +39,8 @@ def accesses(cubin: Path) -> list[str]:
 def test_same_operations(tmp_path: Path, target: str, option: str) -> None:
     source, theirs, ours = tmp_path / "k.ptx", tmp_path / "theirs.cubin", tmp_path / "ours.cubin"
     source.write_text(PTX)
-    subprocess.run([tool("ptxas"), f"-arch={target}", option, str(source), "-o", str(theirs)], check=True, timeout=60)
+    subprocess.run(
+        [tool("ptxas"), f"-arch={target}", option, str(source), "-o", str(theirs)], check=True, timeout=LIMIT_S
+    )
     assert run(["ptxas", f"-arch={target}", option, str(source), "-o", str(ours)]) == 0
     assert accesses(ours) == accesses(theirs)

@@ -10,7 +10,7 @@ import pytest
 
 import orias
 from orias.cli.toolkit_command import make_toolkit
-from tests.nvtools import find
+from tests.nvtools import LIMIT_S, find
 
 SOURCE = "__global__ void k(int *a) { a[threadIdx.x] += 3; }\n"
 CHECK = "export CCACHE_COMPILERCHECK='%compiler% --version; DIR/bin/ptxas --version'"
@@ -53,7 +53,9 @@ def compile_with(cache: str, folder: Path) -> int:
     (folder / "k.o").unlink(missing_ok=True)
     subprocess.run(["bash", "-c", command], env=environment, cwd=folder, timeout=200, check=True, capture_output=True)
     assert b"\x7fELF" in (folder / "k.o").read_bytes()
-    said = subprocess.run([cache, "-s"], env=environment, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run(
+        [cache, "-s"], env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=True
+    ).stdout
     hits = re.search(r"(?m)^(?:  |Cache )[Hh]its:? +(\d+)", said)
     assert hits, said
     return int(hits[1])
@@ -71,6 +73,6 @@ def test_a_cache_with_nvcc(folder: Path, cache: str) -> None:
     script.chmod(0o755)
     assert compile_with(cache, folder) == 1, "a hit, though --version says other code"
     if cache == "sccache":
-        subprocess.run([cache, "--stop-server"], env=caches(folder), capture_output=True, timeout=60, check=True)
+        subprocess.run([cache, "--stop-server"], env=caches(folder), capture_output=True, timeout=LIMIT_S, check=True)
     page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text().splitlines()
     assert set(COMMANDS[cache]) <= set(page)

@@ -11,7 +11,7 @@ import pytest
 
 from orias.cli.main import run
 from tests.cli.command_lines import FILES, HEAD
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tools.command_line.input_files import FILES as MORE_FILES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def orias(*arguments: str, cwd: Path | None = None, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-m", "orias", *arguments], capture_output=True, timeout=120, cwd=cwd, input=stdin, env=env
+        [sys.executable, "-m", "orias", *arguments], capture_output=True, timeout=LIMIT_S, cwd=cwd, input=stdin, env=env
     )
 
 
@@ -71,7 +71,9 @@ def test_light_commands_do_not_load_the_compiler() -> None:
             "print(sorted(m for m in sys.modules if m.startswith('orias') or m in ('re', 'argparse', 'enum', 'dataclasses')))"
         )
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, env=env)
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=LIMIT_S, env=env
+        )
         loaded = done.stdout.splitlines()[-1]
         assert "orias.cli.main" in loaded
         for heavy in ("orias.compiler", "orias.ptx", "'re'", "argparse", "enum", "dataclasses"):
@@ -218,7 +220,12 @@ def test_line_information(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(HEAD.format("sm_75") + body)
     assert orias("k.ptx", "-arch=sm_80", "-lineinfo", "-o", "k.cubin", cwd=tmp_path).returncode == 0
     listing = subprocess.run(
-        [tool("nvdisasm"), "-c", "-gi", "k.cubin"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+        [tool("nvdisasm"), "-c", "-gi", "k.cubin"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=True,
     ).stdout
     found = [line.split("##")[1].strip() for line in listing.splitlines() if "//##" in line]
     assert 'File "/src/b.h", line 14 inlined at "/src/a.py", line 11' in found

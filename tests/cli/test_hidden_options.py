@@ -14,7 +14,7 @@ from orias.cubin.reader import Reader
 from orias.cubin.relocs import apply
 from orias.tools.disassemble import disassemble
 from tests.cubin.test_cubin_records import HEAD as RECORDS_HEAD
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tools.compare_records import MODES, features, judged
 
 HEAD = ".version 8.0\n.target {}\n.address_size 64\n"
@@ -142,7 +142,7 @@ def test_controls_need_no_input(tmp_path: Path, capsys: pytest.CaptureFixture[st
     """As with ptxas: the file is written, and nothing is said."""
     for name, code in (("controls", 0), ("none/controls", 255)):
         line = ["-arch=sm_90", f"--query-controls={tmp_path / name}"]
-        real = subprocess.run([tool("ptxas"), *line], capture_output=True, text=True, timeout=60, check=False)
+        real = subprocess.run([tool("ptxas"), *line], capture_output=True, text=True, timeout=LIMIT_S, check=False)
         (tmp_path / name).unlink(missing_ok=True)
         assert run(["ptxas", *line]) == code == real.returncode
         assert (real.stdout, real.stderr) == capsys.readouterr()

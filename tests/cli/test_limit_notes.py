@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 
 KERNELS = """.version 8.0
@@ -28,7 +28,7 @@ def limits(command: list[str], options: str, folder: Path) -> list[str]:
     """Warnings and notes on limits, without the program's name."""
     (folder / "k.ptx").write_text(KERNELS)
     line = [*command, "-arch=sm_90", "-v", *options.split(), str(folder / "k.ptx"), "-o", str(folder / "k.cubin")]
-    said = subprocess.run(line, check=True, capture_output=True, text=True, timeout=120).stderr
+    said = subprocess.run(line, check=True, capture_output=True, text=True, timeout=LIMIT_S).stderr
     found = [text.partition(" ")[2] for text in said.splitlines()]
     return [text for text in found if text.startswith("warning") or "Overriding" in text]
 

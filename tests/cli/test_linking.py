@@ -7,7 +7,7 @@ import pytest
 
 from orias.cli.main import run
 from orias.cubin.reader import Reader
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 KERNEL = (
@@ -47,7 +47,7 @@ def ours(source: Path, target: str) -> Path:
 
 def theirs(source: Path, target: str) -> Path:
     out = source.with_suffix(".theirs.o")
-    subprocess.run([tool("ptxas"), "-c", f"-arch={target}", str(source), "-o", str(out)], check=True, timeout=60)
+    subprocess.run([tool("ptxas"), "-c", f"-arch={target}", str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     return out
 
 
@@ -65,7 +65,7 @@ def test_objects_link_both_ways(tmp_path: Path, target: str) -> None:
             [tool("nvlink"), f"-arch={target}", str(first), str(second), "-o", str(linked)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LIMIT_S,
         )
         assert done.returncode == 0, done.stderr + done.stdout
         reader = Reader(linked.read_bytes())
@@ -97,7 +97,7 @@ def test_helpers_of_static_functions_stay(tmp_path: Path, target: str) -> None:
     )
     linked = tmp_path / "linked.cubin"
     command = [tool("nvlink"), f"-arch={target}", str(ours(source, target)), "-o", str(linked)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     x = np.array([7], np.float32)
     sim.load(linked.read_bytes()).launch("k", 1, 1, [x])

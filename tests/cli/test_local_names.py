@@ -13,7 +13,7 @@ from orias.compiler import compile_text
 from orias.cubin.elf import STT_FUNC, ElfFile
 from orias.options import Options
 from orias.ori.ir import Func
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.pipeline.test_dumps import read_back
 
 HEAD: Final = ".version 9.0\n.target {}\n.address_size 64\n"
@@ -77,7 +77,7 @@ def test_as_ptxas(name: str, options: list[str], tmp_path: Path, capsys: pytest.
     if options and name in ("a variable and a function", "extern"):
         return  # where functions have sections of their own, Orias refuses them too
     line = ["-arch=sm_80", *options, *written(CASES[name], tmp_path, "sm_80"), "-o"]
-    real = subprocess.run([tool("ptxas"), *line, str(tmp_path / "theirs")], capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    real = subprocess.run([tool("ptxas"), *line, str(tmp_path / "theirs")], capture_output=True, text=True, timeout=LIMIT_S, check=False)  # fmt: skip
     code = run(["ptxas", *line, str(tmp_path / "ours")])
     assert (code, capsys.readouterr().err) == (real.returncode, real.stderr)
     if code == 0:
@@ -143,7 +143,7 @@ def test_a_local_variable_and_another(linkage: str, tmp_path: Path, capsys: pyte
     other = linkage + (other.replace(" = 22", "") if "extern" in linkage else other)
     for texts in ([variable("global", 11), other], [other, variable("global", 11)]):
         line = ["-arch=sm_80", *written(texts, tmp_path, "sm_80"), "-o"]
-        real = subprocess.run([tool("ptxas"), *line, str(tmp_path / "theirs")], capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+        real = subprocess.run([tool("ptxas"), *line, str(tmp_path / "theirs")], capture_output=True, text=True, timeout=LIMIT_S, check=False)  # fmt: skip
         code = run(["ptxas", *line, str(tmp_path / "ours")])
         assert (code, capsys.readouterr().err) == (real.returncode, real.stderr)
 
@@ -154,7 +154,7 @@ def test_objects_with_variables_of_one_name_link(tmp_path: Path) -> None:
     o.compile_only = True
     (tmp_path / "k.o").write_bytes(compile_text(sources, o).data)
     command = [tool("nvlink"), "-arch=sm_80", str(tmp_path / "k.o"), "-o", str(tmp_path / "k.cubin")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     image = sim.load((tmp_path / "k.cubin").read_bytes())
     for n in (11, 22):
         out = np.zeros(1, np.uint32)

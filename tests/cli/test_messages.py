@@ -10,7 +10,7 @@ import pytest
 
 from orias.cli.main import run
 from tests.cli.command_lines import ACCEPTED, FILES, STOPPED
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 
 def lines(text: str) -> list[str]:
@@ -27,7 +27,7 @@ def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def real(arguments: list[str]) -> tuple[int, str]:
     done = subprocess.run(
-        [tool("ptxas"), *arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+        [tool("ptxas"), *arguments], capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL
     )
     return done.returncode, done.stderr
 

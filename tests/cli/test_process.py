@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.inputs import HEAD, guarded_branches
-from tests.nvtools import find
+from tests.nvtools import LIMIT_S, find
 
 GOOD = HEAD + ".visible .entry k() { ret; }\n"
 BAD = HEAD + ".visible .entry k() { rat; }\n"
@@ -76,7 +76,7 @@ def outcome(folder: Path, line: str, command: str, before: tuple[str, ...] = ())
     (folder / "a.ptx").write_text(GOOD)
     (folder / "bad.ptx").write_text(BAD)
     shell = [*before, "bash", "-c", line.replace("$C", command)]
-    done = subprocess.run(shell, cwd=folder, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(shell, cwd=folder, capture_output=True, timeout=LIMIT_S, check=False)
     assert b"Traceback" not in done.stderr
     files = []
     for p in sorted(folder.rglob("*")):
@@ -113,7 +113,12 @@ def test_as_ptxas_where_something_is_forbidden(name: str, tmp_path: Path) -> Non
 
 def orias(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "orias", *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "orias", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
     )
 
 
@@ -146,7 +151,7 @@ def test_interrupt(tmp_path: Path) -> None:
         )
         time.sleep(1.5)
         p.send_signal(signal.SIGINT)
-        _, text = p.communicate(timeout=30)
+        _, text = p.communicate(timeout=LIMIT_S)
         assert (p.returncode, text.count("\n")) == (130, 1), text
         assert [x.name for x in tmp_path.iterdir()] == ["big.ptx"]
 
@@ -172,7 +177,7 @@ def test_interrupt_as_ptxas(old: bool, tmp_path: Path) -> None:
         )
         time.sleep(1.5)
         p.send_signal(signal.SIGINT)
-        code = p.wait(timeout=30)
+        code = p.wait(timeout=LIMIT_S)
         files = {x.name: x.stat().st_size for x in folder.iterdir()}
         seen.append((code if code >= 0 else 128 - code, files))
     assert seen[0] == seen[1]

@@ -14,7 +14,7 @@ from orias.cli.main import run
 from orias.jobserver import JobServer
 from orias.split import work_in_processes
 from tests.cli.command_lines import FILES, HEAD
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCESSES = (
@@ -41,7 +41,7 @@ def test_statistics_have_the_form_of_ptxas(
     monkeypatch.chdir(tmp_path)
     Path("f.ptx").write_text(FILES["f.ptx"])
     real = subprocess.run(
-        [tool("ptxas"), "f.ptx", f"--compiler-stats={parts}"], capture_output=True, text=True, timeout=60
+        [tool("ptxas"), "f.ptx", f"--compiler-stats={parts}"], capture_output=True, text=True, timeout=LIMIT_S
     )
     assert run(["ptxas", "f.ptx", f"--compiler-stats={parts}"]) == 0
     said = capsys.readouterr().err
@@ -130,7 +130,7 @@ def test_make_with_a_jobserver(tmp_path: Path) -> None:
         f"all: a b\na:\n\t+{command} --jobserver -split-compile=4 -o a\nb:\n\t+{command} --jobserver -split-compile=4 -o b\n"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["make", "-s", "-j3"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["make", "-s", "-j3"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT_S)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert orias.Cubin is not None and (tmp_path / "a").stat().st_size > 1000

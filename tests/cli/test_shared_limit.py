@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from orias.cli.main import run
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 LARGE: Final = ".shared .f32 large[65536];"
 CASES: Final = {
@@ -27,6 +27,6 @@ def test_as_ptxas(name: str, options: list[str], tmp_path: Path, capsys: pytest.
     source = tmp_path / "k.ptx"
     source.write_text(f".version 8.0\n.target sm_80\n.address_size 64\n{CASES[name]}\n")
     line = ["-arch=sm_80", *options, str(source), "-o", str(tmp_path / "k.cubin")]
-    real = subprocess.run([tool("ptxas"), *line], capture_output=True, text=True, timeout=60, check=False)
+    real = subprocess.run([tool("ptxas"), *line], capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert run(["ptxas", *line]) == real.returncode
     assert capsys.readouterr().err == real.stderr

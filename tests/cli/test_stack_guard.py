@@ -13,7 +13,7 @@ from orias.cli.main import run
 from orias.cubin.elf import ElfFile
 from orias.cubin.nvinfo import FRAME_SIZE, STACK_CANARY_TRAP_OFFSETS, decode
 from orias.sim.core.sim_errors import Trap
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import LATER, rotating
 
 ARCHES: Final = ("sm_75", "sm_80", "sm_90", *rotating(list(LATER), 2, "stack guards"))
@@ -64,7 +64,7 @@ def compiled(folder: Path, program: str, arch: str, text: str, *options: str) ->
     if program == "orias":
         assert run(["orias", *line]) == 0
     else:
-        subprocess.run([tool("ptxas"), *line], check=True, timeout=60, capture_output=True)
+        subprocess.run([tool("ptxas"), *line], check=True, timeout=LIMIT_S, capture_output=True)
     return out.read_bytes()
 
 

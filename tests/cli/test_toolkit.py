@@ -13,7 +13,7 @@ import orias
 from orias.cli.main import run
 from orias.cubin.elf import ElfFile
 from orias.tools.fuzz.generate import generate
-from tests.nvtools import find, tool
+from tests.nvtools import LIMIT_S, find, tool
 
 PTX = """
 .version 8.0
@@ -42,7 +42,7 @@ def ours(capsys: pytest.CaptureFixture[str], *command: str) -> str:
 
 def theirs(name: str, *arguments: str, folder: Path | None = None) -> str:
     return subprocess.run(
-        [tool(name), *arguments], capture_output=True, text=True, check=True, timeout=120, cwd=folder
+        [tool(name), *arguments], capture_output=True, text=True, check=True, timeout=LIMIT_S, cwd=folder
     ).stdout
 
 
@@ -310,7 +310,7 @@ def test_cuobjdump_of_a_fat_binary(
     images = ["kind=elf,sm=80,file=a.cubin", "kind=ptx,sm=80,file=a.ptx", "kind=ptx,sm=90a,file=b.ptx"]
     about = ["--ident=dir/k.cu", "--cmdline=-lineinfo"] if named else ["--compress=false"]
     fatbinary = [tool("fatbinary"), "--create=f.fatbin", "-64", *about, *(f"--image3={x}" for x in images)]
-    subprocess.run(fatbinary, check=True, timeout=60, capture_output=True)
+    subprocess.run(fatbinary, check=True, timeout=LIMIT_S, capture_output=True)
     for options in (
         ["-lptx"],
         ["-lelf"],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import orias
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.ptx.corpus import targets
 
 ROOT = Path(os.environ.get("ORIAS_CORPUS") or Path(__file__).resolve().parents[3] / "shared" / "corpus") / "ptx"
@@ -46,14 +46,14 @@ def accepted(work: Path, cubin: bytes, arch: str) -> None:
     path.write_bytes(cubin)
     for command in (["nvdisasm", "-c", str(path)], ["cuobjdump", "-elf", str(path)]):
         r = subprocess.run(
-            [tool(command[0]), *command[1:]], capture_output=True, text=True, timeout=120, errors="replace"
+            [tool(command[0]), *command[1:]], capture_output=True, text=True, timeout=LIMIT_S, errors="replace"
         )
         assert r.returncode == 0, f"{command[0]}: {r.stderr[:500]}"
     r = subprocess.run(
         [tool("nvlink"), f"-arch={arch}", str(path), "-o", str(work / "linked")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
     )
     assert r.returncode == 0 or "Undefined reference" in r.stderr, f"nvlink: {r.stderr[:500]}"
 

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import orias
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 
 def compiled(ptx: str, arch: str, ours: bool, path: Path) -> Path:
@@ -15,7 +15,7 @@ def compiled(ptx: str, arch: str, ours: bool, path: Path) -> Path:
     source = path.with_suffix(".ptx")
     source.write_text(ptx)
     command = [tool("ptxas"), "-c", f"-arch={arch}", str(source), "-o", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -24,6 +24,6 @@ def link(objects: list[Path], arch: str, folder: Path) -> bytes:
     """The executable that nvlink makes of the objects."""
     out = folder / "linked.cubin"
     command = [tool("nvlink"), f"-arch={arch}", *(str(o) for o in objects), "-o", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     return out.read_bytes()

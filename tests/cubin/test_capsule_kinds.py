@@ -24,7 +24,7 @@ from tests.cubin.test_capsule_writer import (
 from tests.cubin.test_roundtrip import compile_ptx
 from tests.debuginfo.test_debuginfo import run_calls, text_of
 from tests.device import load as load_image
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.sim.texture_programs import module as texture_module
 from tests.sim.texture_programs import programs as texture_programs
 
@@ -108,7 +108,7 @@ def test_references(tmp_path: Path, text: str, mode: str, objects: bool) -> None
         "-o",
         str(tmp_path / "t"),
     ]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     theirs = (tmp_path / "t").read_bytes()
     assert set(relocation_types(ours)) == set(relocation_types(theirs))
     assert sections(ours, "image_header") == sections(theirs, "image_header")
@@ -188,7 +188,7 @@ def test_debug_information(tmp_path: Path, name: str, objects: bool) -> None:
         "-o",
         str(tmp_path / "d"),
     ]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     theirs = (tmp_path / "d").read_bytes()
     names = [[s[0].partition("txt")[0] for s in sections(x, "debug")] for x in (ours, theirs)]
     assert names[0] == names[1]

@@ -10,7 +10,7 @@ import pytest
 from orias import sim
 from orias.compiler import compile_text
 from orias.options import Options
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 from tests.tensor_memory.products import products
 from tests.tensor_memory.programs import Program, transfers
@@ -58,7 +58,7 @@ def compiled(text: str, arch: str, level: int) -> bytes:
 def finalised(data: bytes, folder: Path) -> bytes:
     (folder / "a.o").write_bytes(data)
     command = [tool("nvlink"), "-arch", "sm_103f", str(folder / "a.o"), "-o", str(folder / "f.cubin")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return (folder / "f.cubin").read_bytes()
 

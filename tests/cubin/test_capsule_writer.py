@@ -36,7 +36,7 @@ from tests.forms.generate import FAMILIES, all_forms
 from tests.forms.run import run_form
 from tests.kernels.test_kernels import NAMES, source
 from tests.kernels.test_kernels import run as run_kernel
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.ptx.corpus import small_files
 from tests.rotation import rotating
 from tools.capsules.refine import Judge, Trial, judgeable
@@ -69,7 +69,7 @@ def finalised(data: bytes, arch: str, folder: Path, name: str = "a.o") -> bytes:
     (folder / name).write_bytes(data)
     out = folder / "f.cubin"
     command = [tool("nvlink"), "-arch", FAMILY[arch], str(folder / name), "-o", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return out.read_bytes()
 
@@ -119,7 +119,7 @@ def test_sections(tmp_path: Path, arch: str, objects: bool) -> None:
         path = tmp_path / "o.cubin"
         path.write_bytes(ours.data)
         command = [tool(name), str(path)] if name == "nvdisasm" else [tool(name), "-sass", "-elf", str(path)]
-        assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+        assert subprocess.run(command, capture_output=True, timeout=LIMIT_S).returncode == 0
 
 
 POINTERS = """
@@ -253,7 +253,7 @@ def test_own_target(tmp_path: Path, arch: str) -> None:
     result = compiled(with_head(SIMPLE, arch), arch, "require")
     (tmp_path / "a.o").write_bytes(result.data)
     command = [tool("nvlink"), "-arch", arch, str(tmp_path / "a.o"), "-o", str(tmp_path / "f.cubin")]
-    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    assert subprocess.run(command, capture_output=True, timeout=LIMIT_S).returncode == 0
 
 
 @pytest.fixture
@@ -340,7 +340,7 @@ def test_packed_sums(tmp_path: Path, arch: str) -> None:
     """VIADD.16x2 is stated in full: as the word itself, which sm_100 may have, it crashes nvlink on sm_120."""
     (tmp_path / "a.o").write_bytes(compiled(with_head(PACKED, arch), arch, "require").data)
     command = [tool("nvlink"), "-arch", arch, str(tmp_path / "a.o"), "-o", str(tmp_path / "f.cubin")]
-    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    assert subprocess.run(command, capture_output=True, timeout=LIMIT_S).returncode == 0
 
 
 def instructions(data: bytes, section: str) -> list[tuple[Opnd, str, list[Opnd], list[Opnd]]]:
@@ -400,7 +400,7 @@ def check_files(paths: list[Path], arch: str, folder: Path) -> tuple[int, list[s
             continue
         (folder / "a.o").write_bytes(result.data)
         command = [tool("nvlink"), "-arch", FAMILY[arch], str(folder / "a.o"), "-o", str(folder / "f.cubin")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         if done.returncode and "Undefined reference" in done.stdout + done.stderr:
             continue
         assert done.returncode == 0, f"{path.name}: {done.stdout}{done.stderr}"
@@ -576,7 +576,7 @@ def test_round_trip_sweep(tmp_path: Path, arch: str) -> None:
         options = ["-c"] if needs_objects(path.read_text(errors="replace")) else []
         out = tmp_path / "a.cubin"
         command = [tool("ptxas"), f"-arch={arch}", *options, str(path), "-o", str(out)]
-        if subprocess.run(command, capture_output=True, timeout=120).returncode == 0:
+        if subprocess.run(command, capture_output=True, timeout=LIMIT_S).returncode == 0:
             e, m, n = compared(out.read_bytes())
             equal, missing, functions = equal + e, missing + m, functions + n
     assert functions

@@ -17,7 +17,7 @@ from tests.corpus.test_corpus import needs_objects
 from tests.cubin.ptx_cases import CASES
 from tests.cubin.test_hostile import sample
 from tests.cubin.test_roundtrip import compile_ptx
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.ptx.corpus import small_files
 from tests.rotation import rotating
 
@@ -39,7 +39,7 @@ def corpus_capsules(path: Path, arch: str, folder: Path) -> list[Capsule]:
     out = folder / "a.cubin"
     option = ["-c"] if needs_objects(path.read_text(errors="replace")) else []
     command = [tool("ptxas"), f"-arch={arch}", *option, str(path), "-o", str(out)]
-    if subprocess.run(command, capture_output=True, timeout=120).returncode:
+    if subprocess.run(command, capture_output=True, timeout=LIMIT_S).returncode:
         return []
     file = ElfFile(out.read_bytes())
     found = capsules(file)

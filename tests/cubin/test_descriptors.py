@@ -6,7 +6,7 @@ import pytest
 
 import orias
 from orias.cubin.elf import ElfFile
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 PROGRAM = """.version 9.0
 .target {arch}
@@ -54,7 +54,7 @@ def test_descriptors(arch, mode, tmp_path):
     source, out = tmp_path / "a.ptx", tmp_path / "a.cubin"
     source.write_text(PROGRAM.format(arch=arch))
     command = [tool("ptxas"), "-arch", arch, *OPTIONS[mode], str(source), "-o", str(out)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     ours = descriptors(orias.compile(source.read_text(), arch=arch, **MODES[mode]).data)
     assert ours == descriptors(out.read_bytes())
     in_code = [] if mode == "executable" else [(".text.parent", 62), (".text.parent", 63)]

@@ -7,7 +7,7 @@ import pytest
 
 import orias
 from orias.cubin.reader import Reader
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 HEAD = """.version 9.0
 .target {}
@@ -42,7 +42,7 @@ def test_prototypes(arch: str, line: str, tmp_path: Path) -> None:
     text = HEAD.format(target) + line + " ret; }\n"
     (tmp_path / "k.ptx").write_text(text)
     command = [tool("ptxas"), "-arch", arch, "-c", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.o")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     theirs, ours = (tmp_path / "k.o").read_bytes(), orias.compile(text, arch=arch, compile_only=True).data
     found = [Reader(data).module.prototypes for data in (ours, theirs)]
     assert found[0] == found[1] and len(found[0]) == 1

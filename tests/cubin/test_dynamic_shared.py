@@ -9,7 +9,7 @@ import pytest
 import orias
 import orias.sim as sim
 from orias.cubin.elf import ElfFile
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 USES = "mov.u32 %r1, {0}; st.shared.u32 [%r1], %r1;"
@@ -50,7 +50,7 @@ def test_sections_of_dynamic_shared_memory(name: str, arch: str, option: str, tm
     source, out = tmp_path / "k.ptx", tmp_path / "k.cubin"
     source.write_text(HEAD + MODULES[name])
     command = [tool("ptxas"), f"-arch={arch}", str(source), "-o", str(out), *([option] if option else [])]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
     mine = orias.compile(source.read_text(), arch=arch, debug=bool(option)).data
     assert sections(mine) == sections(out.read_bytes())
 
@@ -69,7 +69,7 @@ def test_relocation_sections_of_functions_with_shared_variables(used: str, arch:
         + ".visible .entry k() { call f, (); ret; }\n"
     )
     command = [tool("ptxas"), "-g", f"-arch={arch}", str(source), "-o", str(out)]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
     mine = orias.compile(source.read_text(), arch=arch, debug=True).data
     names = [{n for n in sections(d) if "rel" in n} for d in (mine, out.read_bytes())]
     assert names[0] == names[1]

@@ -13,7 +13,7 @@ from tests.cubin.link_cases import CASES
 from tests.cubin.linking import compiled, link
 from tests.cubin.test_cubin_records import PROGRAMS
 from tests.cubin.test_mixed_links import HEAD, outcome
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 from tools.compare_records import HEAD as RECORDS_HEAD
 from tools.compare_records import MODES, allowed, features, judged
@@ -113,7 +113,7 @@ def test_the_address_of_a_function_elsewhere_is_refused_as_by_ptxas(where: str, 
     source = tmp_path / "k.ptx"
     source.write_text(text)
     command = [tool("ptxas"), "-arch=sm_80", "-ewp", str(source), "-o", str(tmp_path / "k.cubin")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     with pytest.raises(orias.CompileError) as e:
         orias.compile(text, arch="sm_80", extensible=True)
     assert [d.message for d in e.value.diagnostics] == [done.stderr.splitlines()[0].partition(": ")[2]]

@@ -14,7 +14,7 @@ from orias.cubin.writer import write
 from orias.output.line_rows import line_rows
 from orias.ptx.ast import Loc
 from tests.cubin.test_roundtrip import compile_ptx
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 PTX = """// comment line
 .visible .entry k(.param .u64 p0)
@@ -111,7 +111,7 @@ def test_nvdisasm_reads_rows(tmp_path: Path) -> None:
     listing = subprocess.run(
         [tool("nvdisasm"), "-c", "-gi", str(tmp_path / "l.cubin")],
         check=True,
-        timeout=60,
+        timeout=LIMIT_S,
         capture_output=True,
         text=True,
     ).stdout
@@ -160,7 +160,7 @@ $L2: .b8 103
 def stacks(cubin: Path) -> set[tuple[str, ...]]:
     """The stacks of call sites that nvdisasm shows."""
     command = [tool("nvdisasm"), "-c", "-gi", str(cubin)]
-    text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    text = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True).stdout
     out: set[tuple[str, ...]] = set()
     now: list[str] = []
     for line in text.splitlines():
@@ -176,7 +176,7 @@ def test_nested_inlining_is_that_of_ptxas(tmp_path: Path) -> None:
     """Every instruction names all its call sites; line 0 has no row."""
     (tmp_path / "n.ptx").write_text(NESTED)
     command = [tool("ptxas"), "-arch=sm_80", "-lineinfo", "n.ptx", "-o", "theirs"]
-    subprocess.run(command, cwd=tmp_path, timeout=60, check=True)
+    subprocess.run(command, cwd=tmp_path, timeout=LIMIT_S, check=True)
     (tmp_path / "ours").write_bytes(orias.compile(NESTED, arch="sm_80", lineinfo=True).data)
     found = stacks(tmp_path / "ours")
     assert found == stacks(tmp_path / "theirs")

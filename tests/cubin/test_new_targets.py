@@ -14,7 +14,7 @@ from orias.target.profile import target as profile
 from orias.tools.disassemble import decode_text_section
 from tests.cubin.ptx_cases import CASES, NEW_HEAD
 from tests.cubin.test_roundtrip import compile_ptx
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 
 ARCHES = ("sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
@@ -71,7 +71,7 @@ def accepted(folder: Path, data: bytes, arch: str, compile_only: bool) -> None:
     link = [tool("nvlink"), f"-arch={arch}", str(path), "-o", str(folder / "linked")]
     commands = [[tool("nvdisasm"), "-c"], [tool("cuobjdump"), "-elf"], [tool("cuobjdump"), "-sass"]]
     for command in [*([*c, str(path)] for c in commands), *([link] if compile_only else [])]:
-        r = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        r = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         assert r.returncode == 0, (command, r.stderr)
 
 

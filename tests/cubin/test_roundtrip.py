@@ -13,7 +13,7 @@ from orias.cubin.writer import write
 from orias.target import features
 from orias.target.profile import target as profile
 from tests.cubin.ptx_cases import CASES, HEAD, NEW_HEAD
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 TARGETS = ["sm_75", "sm_80", "sm_87", "sm_89", "sm_90a", "sm_100a", "sm_110a", "sm_120a"]
 MORE_TARGETS = ["sm_86", "sm_88", "sm_90", "sm_100", "sm_103a", "sm_121a"]
@@ -30,7 +30,7 @@ def compile_ptx(tmp_path: Path, ptx: str, target: str, *options: str) -> bytes:
     head = NEW_HEAD if has_capsules(target) else HEAD
     source.write_text(head.format(target=target) + ptx)
     command = [tool("ptxas"), f"-arch={target}", *options, str(source), "-o", str(out)]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
     return out.read_bytes()
 
 
@@ -80,7 +80,7 @@ def test_relocatable_object(tmp_path: Path, case: str, target: str) -> None:
     linked = tmp_path / "linked.cubin"
     (tmp_path / "ours.o").write_bytes(got)
     command = [tool("nvlink"), f"-arch={target}", str(tmp_path / "ours.o"), "-o", str(linked)]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
     assert Reader(linked.read_bytes()).kernels.keys() == Reader(data).kernels.keys()
 
 

@@ -9,7 +9,7 @@ import pytest
 import orias
 from orias import sim
 from orias.cubin.elf import ElfFile
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 
 ARCHES = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100a", "sm_110a", "sm_120a")
@@ -118,7 +118,7 @@ def described(cubin: bytes) -> list[str]:
 def theirs(text: str, arch: str, folder: Path) -> bytes:
     (folder / "k.ptx").write_text(text)
     command = [tool("ptxas"), "-g", f"-arch={arch}", str(folder / "k.ptx"), "-o", str(folder / "k.cubin")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     return (folder / "k.cubin").read_bytes()
 
 

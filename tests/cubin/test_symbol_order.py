@@ -9,7 +9,7 @@ import orias
 from orias.cubin.elf import ElfFile
 from orias.cubin.reader import Reader
 from orias.cubin.writer import write
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 
 HEAD = ".version 8.8\n.target {}\n.address_size 64\n"
@@ -47,7 +47,7 @@ def test_symbols_of_objects(name: str, arch: str, level: str, tmp_path: Path) ->
     text = text_of(PROGRAMS[name], arch)
     (tmp_path / "k.ptx").write_text(text)
     command = [tool("ptxas"), "-c", level, f"-arch={arch}", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     ours = orias.compile(text, arch=arch, compile_only=True, capsules="none", **LEVELS[level])
     theirs = symbols((tmp_path / "k.cubin").read_bytes())
     assert symbols(ours.data) == [n for n in theirs if not n.startswith(".nv.merc")]
@@ -85,7 +85,7 @@ def test_reserved_shared_memory(registers: str, option: str, tmp_path: Path) -> 
         text += "ret; }\n"
     (tmp_path / "k.ptx").write_text(text)
     command = [tool("ptxas"), *option.split(), "-arch=sm_90", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     theirs = (tmp_path / "k.cubin").read_bytes()
     ours = orias.compile(text, arch="sm_90", compile_only=option == "-c", debug=option == "-g").data
     assert symbols(ours) == symbols(theirs)
@@ -126,7 +126,7 @@ def test_dynamic_shared_memory_comes_last(names: str, arch: str, tmp_path: Path)
     )
     (tmp_path / "k.ptx").write_text(text)
     command = [tool("ptxas"), "-g", f"-arch={arch}", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     theirs = (tmp_path / "k.cubin").read_bytes()
     ours = orias.compile(text, arch=arch, debug=True, capsules="none").data
     # Of a function that uses shared memory ptxas has the size of its reserved part as a symbol.

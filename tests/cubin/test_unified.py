@@ -15,7 +15,7 @@ from orias.cubin.elf import ElfFile, Section
 from orias.tools.patch import patched_cubin
 from tests.cubin.linking import compiled
 from tests.cubin.test_cubin_records import PROGRAMS
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tools.compare_records import HEAD, features, judged
 
 ARCHES: Final = ("sm_90", "sm_100a", "sm_110a", "sm_120a")
@@ -96,7 +96,7 @@ def test_stubs_of_level_0(options: list[str], tmp_path: Path) -> None:
     text = HEAD.format(version="9.0", arch="sm_90") + PROGRAMS["unified_linkage"]["ptx"]
     source, out = tmp_path / "k.ptx", tmp_path / "k.o"
     source.write_text(text)
-    subprocess.run([tool("ptxas"), "-c", "-arch=sm_90", *options, str(source), "-o", str(out)], check=True, timeout=60, capture_output=True)  # fmt: skip
+    subprocess.run([tool("ptxas"), "-c", "-arch=sm_90", *options, str(source), "-o", str(out)], check=True, timeout=LIMIT_S, capture_output=True)  # fmt: skip
     ours = orias.compile(text, arch="sm_90", compile_only=True, opt_level=0, debug=options == ["-g"]).data
     want = {x[0]: x[1:] for x in unified(out.read_bytes()) if ".uft.rel." in str(x[0])}
     assert want
@@ -128,7 +128,7 @@ def test_links_run(arch: str, tmp_path: Path) -> None:
             ]
             out = tmp_path / "linked.cubin"
             command = [tool("nvlink"), f"-arch={arch}", "-uidx", str(numbers), *map(str, objects), "-o", str(out)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
             assert done.returncode == 0, done.stderr
             assert ran(out.read_bytes()) == WANT
 

@@ -18,7 +18,7 @@ from orias.isa.operand import payload
 from orias.output.line_rows import line_rows
 from orias.ptx.ast import Loc
 from orias.ptx.parser import parse
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 
 PTX = Path(__file__).parent / "ptx"
@@ -36,7 +36,9 @@ def ours(name: str, arch: str, **options: object) -> bytes:
 def theirs(name: str, arch: str, directory: Path, *options: str) -> bytes:
     out = directory / "k.cubin"
     subprocess.run(
-        [tool("ptxas"), *options, f"-arch={arch}", str(PTX / f"{name}.ptx"), "-o", str(out)], check=True, timeout=60
+        [tool("ptxas"), *options, f"-arch={arch}", str(PTX / f"{name}.ptx"), "-o", str(out)],
+        check=True,
+        timeout=LIMIT_S,
     )
     return out.read_bytes()
 
@@ -180,7 +182,7 @@ def test_values_of_a_loop_follow_one_another(arch: str = "sm_80") -> None:
 
 def run_cli(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "orias", "-arch=sm_80", *arguments, "-o", str(directory / "o.cubin")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
 def test_target_debug_is_g(tmp_path: Path) -> None:

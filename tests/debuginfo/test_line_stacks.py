@@ -8,7 +8,7 @@ import pytest
 
 import orias
 from orias.cubin.elf import ElfFile
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tools.debug_info.compare_lines_of_code import Stack, stacks, without_repeated_calls
 
 EQUAL_LINES = [
@@ -55,7 +55,7 @@ def cubins(lines: list[tuple[str, bool]], folder: Path, arch: str = "sm_80") -> 
     source.write_text(text(lines, arch))
     ours.write_bytes(orias.compile(source.read_text(), arch=arch, lineinfo=True).data)
     command = [tool("ptxas"), f"-arch={arch}", "-lineinfo", str(source), "-o", str(theirs)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     return ours, theirs
 
 
@@ -102,7 +102,7 @@ def test_comments_are_those_of_nvdisasm(lines: list[tuple[str, bool]], tmp_path:
     """`nvdisasm` prints no comment where the call site alone is another."""
 
     def comments(command: list[str]) -> list[str]:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True)
         lines = (line.strip().split(";")[0].rstrip() for line in done.stdout.splitlines())
         return [line for line in lines if line.startswith(("//##", "/*0"))]
 

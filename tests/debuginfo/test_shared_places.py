@@ -10,7 +10,7 @@ import pytest
 import orias
 import orias.sim as sim
 from orias.cubin.elf import ElfFile
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import rotating
 
 HEAD = ".version 8.8\n.target {}\n.address_size 64\n"
@@ -74,7 +74,7 @@ def test_places_are_those_of_ptxas(name: str, arch: str, tmp_path: Path) -> None
     text = text_of(MODULES[name], arch)
     (tmp_path / "k.ptx").write_text(text)
     command = [tool("ptxas"), f"-arch={arch}", "-g", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     ours = orias.compile(text, arch=arch, debug=True).data
     theirs = (tmp_path / "k.cubin").read_bytes()
     assert places(ours) == places(theirs)

@@ -18,7 +18,7 @@ from orias.ori.text import dump
 from orias.perf.kernel_steps import kernels
 from orias.perf.report import report
 from tests.explore import programs
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 REDUCE = (KERNELS / "ptx/reduce.ptx").read_text()
@@ -129,7 +129,7 @@ def test_ranges_are_the_pressure(reduce: tuple[dict[str, Any], bytes]) -> None:
 def life_ranges(path: Path) -> dict[int, int]:
     """Address -> live R registers, as ``nvdisasm -plr`` counts them."""
     command = [tool("nvdisasm"), "-c", "-plr", str(path)]
-    listing = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    listing = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout
     rows = re.findall(r"^\s+/\*([0-9a-f]+)\*/.*// \|\s*(\d*)", listing, re.MULTILINE)
     return {int(at, 16): int(count or 0) for at, count in rows}
 
@@ -139,7 +139,7 @@ def test_pressure_is_that_of_nvdisasm(name: str, tmp_path: Path) -> None:
     """Live registers of every instruction of a cubin of ptxas, against the life ranges of ``nvdisasm``."""
     path = tmp_path / "x.cubin"
     command = [tool("ptxas"), str(KERNELS / f"ptx/{name}.ptx"), "-arch=sm_90", "-o", str(path)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     (section,) = of_cubin(path.read_bytes(), name)["sections"]
     theirs = life_ranges(path)
     ours = {r["address"]: r["live"] for r in section["instructions"]}

@@ -10,7 +10,7 @@ from orias.cli.main import run
 from orias.explore.collect import of_cubin
 from orias.ori.decisions import KINDS, Decision, annotation_lines, distinct, read_annotation
 from tests.explore import programs
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 REGISTERS = {"maxrregcount": 24}
 
@@ -105,7 +105,7 @@ def test_annotations(tmp_path: Path) -> None:
     path = tmp_path / "k.cubin"
     path.write_bytes(cubin.data)
     for command in ([tool("nvdisasm"), "-c"], [tool("cuobjdump"), "-elf"]):
-        done = subprocess.run([*command, str(path)], capture_output=True, timeout=60, check=False)
+        done = subprocess.run([*command, str(path)], capture_output=True, timeout=LIMIT_S, check=False)
         assert done.returncode == 0, done.stderr
 
 

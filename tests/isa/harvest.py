@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.nvtools import find
+from tests.nvtools import LIMIT_S, find
 
 
 def text_sections(data: bytes) -> list[tuple[str, bytes]]:
@@ -45,7 +45,7 @@ def compile_ptx(path: Path, arch: str, options: list[str], cubin: Path) -> bool:
         done = subprocess.run(
             [ptxas, f"-arch={arch}", *options, str(path), "-o", str(cubin)],
             capture_output=True,
-            timeout=60,
+            timeout=LIMIT_S,
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -9,7 +9,7 @@ from orias.cubin.elf import ElfFile
 from orias.isa.operand import K_R, kind_of, payload
 from orias.tools.assemble import AsmError, assemble, assemble_instruction, control_word
 from orias.tools.disassemble import control_text, decode_text_section, disassemble
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 SOURCE = """
 .version 8.0
@@ -48,13 +48,13 @@ def compiled(folder: Path, arch: str, *options: str, text: str = SOURCE) -> Path
     source = folder / "a.ptx"
     source.write_text(text)
     out = folder / f"{arch}.cubin"
-    subprocess.run([tool("ptxas"), f"-arch={arch}", *options, str(source), "-o", str(out)], check=True, timeout=60)
+    subprocess.run([tool("ptxas"), f"-arch={arch}", *options, str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     return out
 
 
 def nvdisasm(path: Path, *options: str) -> list[str]:
     command = [tool("nvdisasm"), *options, str(path)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout.splitlines()
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"])

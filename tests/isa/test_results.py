@@ -9,7 +9,7 @@ from orias.isa.isa_table import Decoded
 from orias.isa.operand import K_P, K_R, K_UP, K_UR, PAYLOAD_SHIFT, kind_of
 from orias.tools.disassemble import decode_text_section
 from tests.isa.test_listing import compiled
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 FILES = {"GPR": K_R, "UGPR": K_UR, "PRED": K_P, "UPRED": K_UP}
 WIDEST = 8
@@ -35,7 +35,7 @@ def columns(head: str, numbers: str) -> dict[tuple[str, int], int]:
 def test_results_are_what_the_life_ranges_say(tmp_path: Path) -> None:
     path = compiled(tmp_path, "sm_90")
     text = subprocess.run(
-        [tool("nvdisasm"), "-c", "-plr", str(path)], check=True, capture_output=True, text=True, timeout=60
+        [tool("nvdisasm"), "-c", "-plr", str(path)], check=True, capture_output=True, text=True, timeout=LIMIT_S
     ).stdout.splitlines()
     code = {s.name: s.data for s in ElfFile(path.read_bytes()).sections if s.name.startswith(".text.")}
     section: list[Decoded] = []

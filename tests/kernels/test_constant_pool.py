@@ -10,7 +10,7 @@ import pytest
 
 import orias
 import orias.sim as sim
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import with_later
 
 A, B, C = 1.1, 2.3, 0.7  # none has an empty low word
@@ -103,7 +103,7 @@ def test_objects_link(tmp_path: Path) -> None:
     obj, out = tmp_path / "k.o", tmp_path / "k.cubin"
     obj.write_bytes(orias.compile(MODULES["two"], arch="sm_80", compile_only=True).data)
     assert "k.const_opt.16.24" in orias.disassemble(obj.read_bytes())
-    subprocess.run([tool("nvlink"), "-arch=sm_80", str(obj), "-o", str(out)], check=True, timeout=60)
+    subprocess.run([tool("nvlink"), "-arch=sm_80", str(obj), "-o", str(out)], check=True, timeout=LIMIT_S)
     check(out.read_bytes(), "kl")
 
 
@@ -145,5 +145,5 @@ def test_same_operands_as_ptxas(line: str, arch: str, tmp_path: Path) -> None:
       ret; }}"""
     source, out = tmp_path / "k.ptx", tmp_path / "k.cubin"
     source.write_text(ptx)
-    subprocess.run([tool("ptxas"), f"-arch={arch}", str(source), "-o", str(out)], check=True, timeout=60)
+    subprocess.run([tool("ptxas"), f"-arch={arch}", str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     assert doubles(orias.compile(ptx, arch=arch).data) == doubles(out.read_bytes())

@@ -11,7 +11,7 @@ import pytest
 
 import orias
 import orias.sim as sim
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import with_later
 
 PTX = Path(__file__).parent / "pointers" / "function_pointers.ptx"
@@ -62,7 +62,9 @@ def test_pointers_mean_the_same_in_all_kernels(compiler: str, opt: int, arch: st
         cubin = orias.compile(PTX.read_text(), arch=arch, opt_level=opt, self_check=True).data
     else:
         out = tmp_path / "k.cubin"
-        subprocess.run([tool("ptxas"), f"-arch={arch}", f"-O{opt}", str(PTX), "-o", str(out)], check=True, timeout=60)
+        subprocess.run(
+            [tool("ptxas"), f"-arch={arch}", f"-O{opt}", str(PTX), "-o", str(out)], check=True, timeout=LIMIT_S
+        )
         cubin = out.read_bytes()
     assert results(cubin) == wanted()
 

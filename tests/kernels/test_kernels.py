@@ -10,7 +10,7 @@ import pytest
 
 import orias
 from tests.device import load
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import for_each, with_level
 
 HERE = Path(__file__).parent
@@ -82,7 +82,7 @@ def test_theirs(name: str, arch: str, opt: int, tmp_path: Path) -> None:
     subprocess.run(
         [tool("ptxas"), f"-arch={arch}", f"-O{opt}", str(HERE / "ptx" / f"{name}.ptx"), "-o", str(out)],
         check=True,
-        timeout=60,
+        timeout=LIMIT_S,
     )
     run(name, out.read_bytes())
 

@@ -9,7 +9,7 @@ import pytest
 import orias
 import orias.sim
 from tests.check.plant import sections
-from tests.nvtools import find
+from tests.nvtools import LIMIT_S, find
 
 HEAD = ".version 9.0\n.target {arch}\n.address_size 64\n"
 PARTS = {"b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16)}
@@ -25,7 +25,9 @@ def theirs(text: str, arch: str, folder: Path) -> bytes | None:
     if tool is None:
         return None
     (folder / "x.ptx").write_text(text)
-    subprocess.run([tool, "-arch", arch, str(folder / "x.ptx"), "-o", str(folder / "x.cubin")], check=True, timeout=60)
+    subprocess.run(
+        [tool, "-arch", arch, str(folder / "x.ptx"), "-o", str(folder / "x.cubin")], check=True, timeout=LIMIT_S
+    )
     return (folder / "x.cubin").read_bytes()
 
 

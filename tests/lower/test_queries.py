@@ -8,7 +8,7 @@ import pytest
 
 import orias
 from orias.cubin.reader import Reader
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 TEXTURE = [
     "memory_layout",
@@ -62,7 +62,9 @@ def test_queries_of_descriptors(arch: str, mode: str, tmp_path: Path) -> None:
     text = _module(arch, mode)
     (tmp_path / "a.ptx").write_text(text)
     out = tmp_path / "a.cubin"
-    subprocess.run([tool("ptxas"), f"-arch={arch}", str(tmp_path / "a.ptx"), "-o", str(out)], check=True, timeout=60)
+    subprocess.run(
+        [tool("ptxas"), f"-arch={arch}", str(tmp_path / "a.ptx"), "-o", str(out)], check=True, timeout=LIMIT_S
+    )
     ours, theirs = _words(orias.compile(text, arch=arch).data), _words(out.read_bytes())
     assert len(theirs) == len(TEXTURE) + len(SURFACE) + 2
     assert ours == theirs

@@ -13,7 +13,7 @@ from orias.lower.module import lower_module
 from orias.ptx.parser import parse
 from orias.target.profile import target
 from tests.lower.test_run import results
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import with_later
 
 CODE = """.version 8.0
@@ -50,7 +50,7 @@ def linked(obj: bytes, arch: str, folder: Path) -> bytes:
     source, out = folder / "k.o", folder / "k.cubin"
     source.write_bytes(obj)
     done = subprocess.run(
-        [tool("nvlink"), f"-arch={arch}", str(source), "-o", str(out)], capture_output=True, timeout=60
+        [tool("nvlink"), f"-arch={arch}", str(source), "-o", str(out)], capture_output=True, timeout=LIMIT_S
     )
     assert done.returncode == 0, done.stderr
     return out.read_bytes()
@@ -60,7 +60,7 @@ def linked(obj: bytes, arch: str, folder: Path) -> bytes:
 def test_linked_code_runs_like_theirs(arch: str, tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(CODE)
     command = [tool("ptxas"), "-c", "-arch", arch, str(tmp_path / "k.ptx"), "-o", str(tmp_path / "t.o")]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
     want = results(linked((tmp_path / "t.o").read_bytes(), arch, tmp_path), 0)
     for level in (0, 3):
         obj = orias.compile(CODE, arch=arch, opt_level=level, compile_only=True).data
@@ -87,7 +87,7 @@ def test_texture_references(arch: str, tmp_path: Path) -> None:
     source, out = tmp_path / "k.ptx", tmp_path / "k.o"
     source.write_text(QUERIES)
     command = [tool("ptxas"), "-c", "-arch", arch, str(source), "-o", str(out)]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
 
     def references(data: bytes) -> list[tuple[str, str]]:
         elf = ElfFile(data)

@@ -14,7 +14,7 @@ import pytest
 import orias
 from orias.sim.core.sim_errors import PartOfWarp
 from tests.lower.test_cases import _NAME, _PREFIX, HERE, read
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import some_later, with_later
 
 np = pytest.importorskip("numpy")
@@ -81,7 +81,9 @@ def theirs(ptx: str, arch: str, folder: Path) -> bytes:
     ptxas = tool("ptxas")
     source, out = folder / "k.ptx", folder / "k.cubin"
     source.write_text(ptx)
-    subprocess.run([ptxas, "-arch", arch, str(source), "-o", str(out)], check=True, timeout=60, capture_output=True)
+    subprocess.run(
+        [ptxas, "-arch", arch, str(source), "-o", str(out)], check=True, timeout=LIMIT_S, capture_output=True
+    )
     return out.read_bytes()
 
 

@@ -22,7 +22,7 @@ from orias.isa.widths import src_width
 from orias.sim.core import build, loaded_cubin
 from orias.sim.core.site import Site
 from tests.lower.texture_forms import BYTES, SAMPLER, forms, module
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import some_later, with_later
 
 THREADS = 4
@@ -98,7 +98,7 @@ def outcome(image: Any, n: int, memory: bool) -> tuple[bytes, list[tuple[Any, ..
 def theirs(text: str, arch: str, folder: Path) -> bytes:
     source, out = folder / "k.ptx", folder / "k.cubin"
     source.write_text(text)
-    subprocess.run([tool("ptxas"), "-arch", arch, str(source), "-o", str(out)], check=True, timeout=120)
+    subprocess.run([tool("ptxas"), "-arch", arch, str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     return out.read_bytes()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import orias
 from orias.cubin.elf import ElfFile
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 HERE = Path(__file__).parent
 INPUTS = [
@@ -42,7 +42,7 @@ def ptxas(name: str, arch: str, level: int, folder: Path) -> bytes:
     """The cubin of the real tool."""
     out = folder / "k.cubin"
     command = [tool("ptxas"), f"-arch={arch}", f"-O{level}", str(HERE / name), "-o", str(out)]
-    subprocess.run(command, check=True, timeout=30)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     return out.read_bytes()
 
 
@@ -241,7 +241,7 @@ def test_loop_negation(arch: str, tmp_path: Path) -> None:
 def test_crash(name: str, arch: str, tmp_path: Path) -> None:
     """ptxas dies of a signal and writes nothing."""
     command = [tool("ptxas"), f"-arch={arch}", str(HERE / name), "-o", str(tmp_path / "k.cubin")]
-    assert subprocess.run(command, timeout=30, capture_output=True).returncode < 0
+    assert subprocess.run(command, timeout=LIMIT_S, capture_output=True).returncode < 0
     assert not (tmp_path / "k.cubin").exists()
     text = (HERE / name).read_text()
     if name == "float_sum_operand.ptx":
@@ -266,13 +266,13 @@ def test_fence_acquire_becomes_an_illegal_word(tmp_path: Path) -> None:
     """
     out = tmp_path / "k.cubin"
     source = HERE / "fence_acquire.ptx"
-    subprocess.run([tool("ptxas"), "-arch=sm_75", str(source), "-o", str(out)], check=True, timeout=30)
+    subprocess.run([tool("ptxas"), "-arch=sm_75", str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     text = next(s.data for s in ElfFile(out.read_bytes()).sections if s.name == ".text.k")
     assert bytes(16) in [text[i : i + 16] for i in range(0, len(text), 16)]
-    refused = subprocess.run([tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, timeout=30)
+    refused = subprocess.run([tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, timeout=LIMIT_S)
     assert "Illegal instruction" in refused.stderr
     out.write_bytes(orias.compile(source.read_text(), arch="sm_75").data)
-    accepted = subprocess.run([tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, timeout=30)
+    accepted = subprocess.run([tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, timeout=LIMIT_S)
     assert accepted.returncode == 0 and "CCTL.IVALL" in accepted.stdout
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import orias
 from orias import sim
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 SOURCE = Path(__file__).parent / "rematerialised_offset.ptx"
 COLUMNS, WIDTH, CHUNK, ROWS = 153, 64, 64, 100
@@ -42,7 +42,9 @@ def launch(cubin: bytes) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("level", [2, 3])
 def test_ptxas_leaves_shared_memory(level: int, tmp_path: Path) -> None:
     out = tmp_path / "k.cubin"
-    subprocess.run([tool("ptxas"), "-arch=sm_90a", f"-O{level}", str(SOURCE), "-o", str(out)], check=True, timeout=60)
+    subprocess.run(
+        [tool("ptxas"), "-arch=sm_90a", f"-O{level}", str(SOURCE), "-o", str(out)], check=True, timeout=LIMIT_S
+    )
     with pytest.raises(sim.OutOfBounds, match=r"STS\.U16.*thread \(28, 0, 0\)"):
         launch(out.read_bytes())
 

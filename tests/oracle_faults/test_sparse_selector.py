@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import orias
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 FORMS = {
     "f32.f16.f16.f32": ("{%r1, %r2, %r3, %r4}", True),
@@ -38,7 +38,7 @@ def test_selector_two(types: str, tmp_path: Path) -> None:
         text = text.replace(f", {c}, %r1", ", {%f1, %f2, %f3, %f4}, %r1")
     (tmp_path / "k.ptx").write_text(text)
     command = [tool("ptxas"), "-arch=sm_80", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert (run.returncode == 0) == taken
     assert (RANGE in run.stderr) != taken
     if taken:

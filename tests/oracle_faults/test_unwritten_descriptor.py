@@ -16,7 +16,7 @@ import pytest
 import orias
 from orias.check import check_cubin
 from orias.cli.audit_command import audit_command
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 SOURCE = Path(__file__).parent / "chained_products.ptx"
 OLD = os.environ.get("ORIAS_OLD_PTXAS", "")
@@ -28,7 +28,7 @@ def unwritten(data: bytes) -> list[str]:
 
 def compiled(ptxas: str, level: int, folder: Path) -> bytes:
     out = folder / "k.cubin"
-    subprocess.run([ptxas, "-arch=sm_90a", f"-O{level}", str(SOURCE), "-o", str(out)], check=True, timeout=60)
+    subprocess.run([ptxas, "-arch=sm_90a", f"-O{level}", str(SOURCE), "-o", str(out)], check=True, timeout=LIMIT_S)
     return out.read_bytes()
 
 

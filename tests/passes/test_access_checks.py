@@ -10,7 +10,7 @@ import pytest
 import orias
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import SimError
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 PROGRAM = """.version 8.0
 .target sm_75
@@ -125,7 +125,7 @@ def outcome(
 def test_reports_are_those_of_ptxas(arch: str, level: int, tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(PROGRAM)
     run = [tool("ptxas"), "-arch", arch, f"-O{level}", "-sanitize", "memcheck", "k.ptx", "-o", "k.cubin"]
-    subprocess.run(run, cwd=tmp_path, check=True, timeout=30)
+    subprocess.run(run, cwd=tmp_path, check=True, timeout=LIMIT_S)
     theirs = (tmp_path / "k.cubin").read_bytes()
     ours = orias.compile(PROGRAM, arch=arch, opt_level=level, access_checks=True, self_check=True).data
     reported = 0

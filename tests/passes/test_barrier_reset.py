@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orias
 from orias.cubin.elf import ElfFile
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "saxpy.ptx"
 COUNT = 20
@@ -19,7 +19,7 @@ def words(data: bytes) -> list[int]:
 
 def test_same_instructions_as_ptxas(tmp_path: Path) -> None:
     out = tmp_path / "k.cubin"
-    subprocess.run([tool("ptxas"), "-arch=sm_87", str(EXAMPLE), "-o", str(out)], check=True, timeout=30)
+    subprocess.run([tool("ptxas"), "-arch=sm_87", str(EXAMPLE), "-o", str(out)], check=True, timeout=LIMIT_S)
     theirs = words(out.read_bytes())
     for level in (0, 3):
         assert words(orias.compile(EXAMPLE.read_text(), arch="sm_87", opt_level=level).data) == theirs

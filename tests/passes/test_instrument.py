@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import orias
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 PROGRAM = """.version 8.0
 .target {arch}
@@ -49,7 +49,7 @@ def test_as_ptxas(arch: str, option: list[str], field: str, tmp_path: Path) -> N
     text = PROGRAM.format(arch="sm_75")
     (tmp_path / "k.ptx").write_text(text)
     run = [tool("ptxas"), "-arch", arch, *option, "k.ptx", "-o", "k.cubin"]
-    subprocess.run(run, cwd=tmp_path, check=True, timeout=30)
+    subprocess.run(run, cwd=tmp_path, check=True, timeout=LIMIT_S)
     theirs = added((tmp_path / "k.cubin").read_bytes())
     assert theirs
     assert added(orias.compile(text, arch=arch, **{field: True}).data) == theirs

@@ -11,7 +11,7 @@ from orias.cubin.elf import ElfFile
 from orias.isa.isa_table import load as load_table
 from orias.target.decoder_class import table_of_sm
 from tests.device import load
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 _TEXT = """.version 8.8
 .target {arch}
@@ -77,7 +77,7 @@ def test_values_are_those_of_ptxas(body: str, tmp_path: Path) -> None:
     assert BODIES[body] in names(ours, arch)
     command = [tool("ptxas"), "-arch", "sm_90", "-o", str(tmp_path / "k.cubin"), str(tmp_path / "k.ptx")]
     (tmp_path / "k.ptx").write_text(text.replace(arch, "sm_90"))
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     assert results(ours) == results((tmp_path / "k.cubin").read_bytes())
 
 

@@ -12,7 +12,7 @@ from orias.compiler import compile_text
 from orias.options import Options
 from tests.device import load
 from tests.kernels.test_kernels import run, source
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import with_later
 
 ARCHES = with_later(["sm_75", "sm_80", "sm_90"], "shared spills")
@@ -155,7 +155,7 @@ def test_where_the_pragma_is_refused(text: str, options: list[str], why: str, tm
     path = tmp_path / "k.ptx"
     path.write_text(text)
     command = [tool("ptxas"), str(path), "-arch=sm_75", *options, "-o", str(tmp_path / "k.cubin")]
-    theirs = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    theirs = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert theirs.returncode == 255
     assert theirs.stderr.splitlines()[-1] == f"ptxas fatal   : {message}"
     made = Options("sm_75")

@@ -8,7 +8,7 @@ import pytest
 from orias.compiler import compile_text
 from orias.diag import CompileError
 from orias.options import Options
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 DONE = "mbarrier::complete_tx::bytes"
 INSIDE = f"cp.reduce.async.bulk.shared::cluster.shared::cta.{DONE}"
@@ -90,7 +90,7 @@ def theirs(line: str, directory: Path, version: str = "8.7", arch: str = "sm_90a
     source = directory / "a.ptx"
     source.write_text(module(line, version, arch))
     command = [tool("ptxas"), f"-arch={arch}", str(source), "-o", str(directory / "a.cubin")]
-    p = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    p = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     return [x.partition("error   : ")[2] for x in p.stderr.splitlines() if "error   : " in x]
 
 

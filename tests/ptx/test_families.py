@@ -15,7 +15,7 @@ from orias.ptx.module_checks import check
 from orias.ptx.parser import parse
 from orias.ptx.targets import GROUPS, listed
 from orias.target.profile import TARGETS, target
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.ptx.form_lines import from_rows, mutated
 from tests.ptx.probe import ours, ptxas
 from tests.rotation import rotating
@@ -128,7 +128,7 @@ def asked(text: str, arch: str) -> str:
         path = Path(folder) / "a.ptx"
         path.write_text(text)
         command = [tool("ptxas"), "-arch", arch, str(path), "-o", str(Path(folder) / "out")]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     lines = [line for line in run.stderr.splitlines() if "error   :" in line or "fatal   :" in line]
     return lines[0].partition(" : ")[2] if lines else ""
 

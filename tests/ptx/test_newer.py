@@ -13,7 +13,7 @@ from orias.cli.main import run
 from orias.diag import CompileError
 from orias.ptx.parser import parse
 from orias.target.target_names import COMPILED
-from tests.nvtools import newer_ptxas
+from tests.nvtools import LIMIT_S, newer_ptxas
 from tests.rotation import rotating
 
 TAKEN = """
@@ -153,7 +153,7 @@ def theirs(tool: str, text: str, target: str, folder: Path) -> list[str]:
     """The error messages of ptxas 13.5 on a module."""
     (folder / "a.ptx").write_text(text)
     command = [tool, f"-arch={target}", str(folder / "a.ptx"), "-o", str(folder / "a.cubin")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     found = [line.split("; error   : ")[1] for line in done.stderr.splitlines() if "; error   : " in line]
     return found if done.returncode else []
 

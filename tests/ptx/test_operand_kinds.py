@@ -7,7 +7,7 @@ import pytest
 
 import orias
 from orias.diag import CompileError
-from tests.nvtools import find
+from tests.nvtools import LIMIT_S, find
 
 TYPES = ["pred", "b16", "u16", "s16", "f16", "f16x2", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "b128"]
 MIXED = "Vector with elements of different types are not allowed in {} instruction"
@@ -134,7 +134,7 @@ def theirs(line: str, folder: Path) -> str | None:
         return None
     (folder / "k.ptx").write_text(program(line))
     command = [tool, "-arch", "sm_90a", "-O0", "k.ptx", "-o", "k.cubin"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     said = [x for x in run.stderr.splitlines() if "error" in x or "fatal" in x]
     return said[0].partition("error   : ")[2] or said[0].partition("fatal   : ")[2] if run.returncode else ""
 

@@ -10,7 +10,7 @@ import pytest
 
 import orias
 from orias.diag import CompileError
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size"
 BODIES = {
@@ -36,7 +36,7 @@ def test_messages(name: str, size: int, options: str, arch: str, tmp_path: Path)
         [tool("ptxas"), f"-arch={arch}", *words, path, "-o", tmp_path / "a.cubin"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     try:

@@ -12,7 +12,7 @@ from orias.ori.ir import JumpTable
 from orias.ori.text import parse
 from orias.output.emit import EmittedText, emit
 from orias.schedule.scheduling import post_ra
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 KERNEL = """\
 .func k sm_90 entry allocated
@@ -57,7 +57,7 @@ def disassemble(code: bytes, sm: str = "SM90") -> list[str]:
         f.write(code)
         f.flush()
         out = subprocess.run(
-            [tool("nvdisasm"), "-b", sm, f.name], capture_output=True, text=True, timeout=60, check=True
+            [tool("nvdisasm"), "-b", sm, f.name], capture_output=True, text=True, timeout=LIMIT_S, check=True
         )
     return [line.split("*/")[1].split(";")[0].strip() for line in out.stdout.splitlines() if line.strip().startswith("/*") and ";" in line]  # fmt: skip
 

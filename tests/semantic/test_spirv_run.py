@@ -15,7 +15,7 @@ import pytest
 
 import orias
 import orias.sim as sim
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.rotation import LATER
 
 FOLDER = Path(os.environ.get("ORIAS_SPIRV_RUN", ""))
@@ -66,7 +66,7 @@ def test_case(case: dict, arch: str, opt: int, tmp_path: Path) -> None:
         pytest.skip("not in this copy of the project")
     out = tmp_path / "k.cubin"
     r = subprocess.run(
-        [tool("ptxas"), f"-arch={arch}", f"-O{opt}", str(path), "-o", str(out)], capture_output=True, timeout=60
+        [tool("ptxas"), f"-arch={arch}", f"-O{opt}", str(path), "-o", str(out)], capture_output=True, timeout=LIMIT_S
     )
     if r.returncode:
         pytest.skip(f"not for {arch}: {r.stderr.decode(errors='replace').splitlines()[0][:100]}")

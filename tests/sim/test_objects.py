@@ -10,7 +10,7 @@ import orias
 from orias import sim
 from tests.lower.test_relocatable import CODE, linked
 from tests.lower.test_run import results
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 SHARED = """.version 8.0
 .target sm_80
@@ -44,7 +44,7 @@ def objects(text: str, arch: str, folder: Path, extensible: bool = False) -> lis
     source, out = folder / "k.ptx", folder / "k.o"
     source.write_text(text)
     kind = "-ewp" if extensible else "-c"
-    subprocess.run([tool("ptxas"), kind, "-arch", arch, str(source), "-o", str(out)], check=True, timeout=60)
+    subprocess.run([tool("ptxas"), kind, "-arch", arch, str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     ours = [
         orias.compile(text, arch=arch, opt_level=level, compile_only=not extensible, extensible=extensible).data
         for level in (0, 3)

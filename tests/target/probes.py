@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 HEAD = ".version 9.0\n.target {target}\n.address_size 64\n"
 DATA = ".global .texref tx;\n.global .surfref sx;\n.const .align 4 .u32 table[4];\n"
@@ -31,7 +31,10 @@ def instructions(target: str, probes: dict[str, str], work: Path) -> dict[str, l
         first = text.count("\n") + 1
         path.write_text(text + "".join(kernel(name, body) + "\n" for name, body in left.items()))
         run = subprocess.run(
-            [tool("ptxas"), f"-arch={target}", str(path), "-o", str(out)], capture_output=True, text=True, timeout=120
+            [tool("ptxas"), f"-arch={target}", str(path), "-o", str(out)],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
         )
         if run.returncode == 0:
             break
@@ -43,7 +46,7 @@ def instructions(target: str, probes: dict[str, str], work: Path) -> dict[str, l
     else:
         raise AssertionError(f"{target}: ptxas refuses the rest")
     text = subprocess.run(
-        [tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, timeout=120, check=True
+        [tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, timeout=LIMIT_S, check=True
     ).stdout
     found: dict[str, list[str]] = {}
     for match in re.finditer(r"^\.text\.(\w+):\n(.*?)(?=^//---|\Z)", text, re.M | re.S):

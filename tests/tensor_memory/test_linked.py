@@ -8,7 +8,7 @@ import pytest
 
 from orias import sim
 from orias.cli.main import run
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.tensor_memory.copies import copies
 from tests.tensor_memory.products import products
 from tests.tensor_memory.programs import BLOCK, Program
@@ -59,14 +59,14 @@ def _object(folder: Path, name: str, text: str, arch: str, compiler: str) -> Pat
     if compiler == "orias":
         assert run(["ptxas", "-c", f"-arch={arch}", str(source), "-o", str(out)]) == 0
     else:
-        subprocess.run([tool("ptxas"), "-c", f"-arch={arch}", str(source), "-o", str(out)], check=True, timeout=120)
+        subprocess.run([tool("ptxas"), "-c", f"-arch={arch}", str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     return out
 
 
 def _linked(folder: Path, arch: str, objects: list[Path]) -> sim.Image:
     out = folder / "linked.cubin"
     line = [tool("nvlink"), f"-arch={arch}", *map(str, objects), "-o", str(out)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr + done.stdout
     return sim.load(out.read_bytes())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import orias
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.tensor_memory.product_forms import lines, module, stationary_lines
 
 _PRODUCT = re.compile(r"(UTC[HIQO]MMA\S*) ([^;]*);")
@@ -17,7 +17,7 @@ _REGISTER = re.compile(r"(U[RP])[0-9]+")
 def _products(cubin: Path) -> list[str]:
     """The products of a cubin, in order, without the numbers of registers."""
     text = subprocess.run(
-        [tool("nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, timeout=120, check=True
+        [tool("nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, timeout=LIMIT_S, check=True
     ).stdout
     return [name + " " + _REGISTER.sub(r"\1", operands) for name, operands in _PRODUCT.findall(text)]
 

@@ -16,7 +16,7 @@ from orias.tools.instruction import AsmError
 from orias.tools.usage import CodeUse
 from tests.cubin.ptx_cases import HEAD
 from tests.cubin.test_hostile import sample
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 SOURCE = """
 .global .align 8 .u64 table[2] = {0x1234, 7};
@@ -40,7 +40,7 @@ def compiled(folder: Path, arch: str, *options: str) -> bytes:
     source = folder / "a.ptx"
     source.write_text(HEAD.format(target="sm_75") + SOURCE)
     out = folder / "a.cubin"
-    subprocess.run([tool("ptxas"), f"-arch={arch}", *options, str(source), "-o", str(out)], check=True, timeout=60)
+    subprocess.run([tool("ptxas"), f"-arch={arch}", *options, str(source), "-o", str(out)], check=True, timeout=LIMIT_S)
     return out.read_bytes()
 
 
@@ -93,7 +93,9 @@ def test_an_edit_is_followed(tmp_path: Path) -> None:
     assert symbol.size == len(new.code)
     path = tmp_path / "edited.cubin"
     path.write_bytes(edited)
-    done = subprocess.run([tool("nvdisasm"), "-c", str(path)], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [tool("nvdisasm"), "-c", str(path)], check=True, capture_output=True, text=True, timeout=LIMIT_S
+    )
     assert done.stdout == disassemble(edited)
 
 
@@ -123,12 +125,14 @@ def test_command_line(tmp_path: Path) -> None:
     path, listing, back = tmp_path / "a.cubin", tmp_path / "a.sass", tmp_path / "b.cubin"
     path.write_bytes(data)
     orias = [sys.executable, "-m", "orias"]
-    done = subprocess.run([*orias, "dis", "--full", str(path)], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*orias, "dis", "--full", str(path)], check=True, capture_output=True, text=True, timeout=LIMIT_S
+    )
     listing.write_text(done.stdout)
-    subprocess.run([*orias, "as", str(listing), "-o", str(back)], check=True, timeout=60)
+    subprocess.run([*orias, "as", str(listing), "-o", str(back)], check=True, timeout=LIMIT_S)
     assert back.read_bytes() == data
     listing.write_text(done.stdout.replace("EXIT ;", "EXIT.FOO ;"))
-    wrong = subprocess.run([*orias, "as", str(listing)], capture_output=True, text=True, timeout=60, check=False)
+    wrong = subprocess.run([*orias, "as", str(listing)], capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert wrong.returncode == 255
     assert "a.sass: line " in wrong.stderr
     assert "nearest form: EXIT" in wrong.stderr

@@ -15,7 +15,7 @@ from orias.cubin.lz4 import decompress
 from orias.tools.disassemble import Style, disassemble, disassemble_raw
 from orias.tools.structured import code_of
 from tests.cubin.test_hostile import sample
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 
 def entry(kind: int, payload: bytes, flags: int, packed: int, unpacked: int) -> bytes:
@@ -105,7 +105,7 @@ def test_fatbinary_of_the_toolkit(mode: str, tmp_path: Path) -> None:
         f"--image3=kind=elf,sm=90,file={cubin}",
         f"--create={out}",
     ]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     assert [d for _, d in cubins(out.read_bytes())] == [cubin.read_bytes()]
 
 
@@ -133,9 +133,9 @@ def test_source_lines(option: str, tmp_path: Path) -> None:
     source.write_text(LINES)
     out = tmp_path / "a.cubin"
     command = [tool("ptxas"), "-arch=sm_80", "-lineinfo", str(source), "-o", str(out)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     command = [tool("nvdisasm"), "-c", f"-{option}", str(out)]
-    theirs = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True).stdout
+    theirs = subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True, text=True).stdout
     assert theirs.count("//##") > 1
     assert disassemble(out.read_bytes(), lines=option) == theirs
 
@@ -148,7 +148,7 @@ def test_bare_code(tmp_path: Path) -> None:
     path.write_bytes(code)
     for extra in ([], ["-hex"]):
         command = [tool("nvdisasm"), "-b", "SM80", *extra, "-base", "0x100", str(path)]
-        theirs = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True).stdout
+        theirs = subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True, text=True).stdout
         assert disassemble_raw(code, "SM80", 0x100, Style(hex_words=bool(extra))) == theirs
     with pytest.raises(ValueError, match="whole number"):
         disassemble_raw(code[:-1], "SM80")
@@ -168,7 +168,7 @@ def test_json() -> None:
 
 def orias(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "orias", "dis", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
 def test_command_line(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from orias.tools.fullread import build
 from orias.tools.fullwrite import full_listing
 from orias.tools.labels import code_sections
 from tests.isa.harvest import compile_ptx
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.ptx.corpus import small_files
 
 SMS = ("75", "80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f", "103", "110", "120", "121")
@@ -47,7 +47,7 @@ def test_corpus_cubins(sm: str, tmp_path: Path) -> None:
         assert build(full_listing(data)) == data, path
         if done < LISTED:
             command = [tool("nvdisasm"), "-c", "-hex", str(cubin)]
-            theirs = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+            theirs = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True).stdout
             # The column of the words is one off in one sm_100f listing (numba's minmax_builtin_max): spaces count as one.
             ours = disassemble(data, hex_words=True)
             assert [x.split() for x in ours.splitlines()] == [x.split() for x in theirs.splitlines()], path

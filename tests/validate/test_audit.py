@@ -16,7 +16,7 @@ from orias.tools.audit.audit_subject import Binary
 from orias.tools.audit.known_faults import catalogue
 from orias.tools.audit.launch_choice import loop_steps, usable_launch
 from orias.tools.audit.reference_run import wrong_words
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 
 FAULTS = Path(__file__).parents[1] / "oracle_faults"
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -326,7 +326,7 @@ def test_the_command(tmp_path: Path) -> None:
     ptx.write_text(KERNEL)
     bad.write_bytes(cubin(KERNEL.replace("12345", "12344")))
     r = subprocess.run(
-        [sys.executable, "-m", "orias", "audit", str(ptx), str(bad)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "orias", "audit", str(ptx), str(bad)], capture_output=True, text=True, timeout=LIMIT_S
     )
     assert r.returncode == 1
     assert "different" in r.stdout and "suspect:" in r.stdout and "PTX:      line 19" in r.stdout

@@ -9,7 +9,7 @@ import orias
 from orias.tools.audit.audit_kernel import DIFFERENT, EQUAL, Auditor
 from orias.tools.audit.audit_subject import Binary, Subject
 from orias.tools.audit.known_faults import catalogue
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.oracle_faults.test_faults import HERE, WRONG
 
 ARCHES = {name: arch for name, arch, _, _ in WRONG} | {
@@ -30,7 +30,7 @@ def test_the_fault_is_named(fault: object, tmp_path: Path) -> None:
     arch, level = ARCHES.get(f.file, "sm_90"), LEVELS.get(f.file, 3)
     out = tmp_path / "x.cubin"
     command = [tool("ptxas"), f"-arch={arch}", f"-O{level}", str(HERE / f.file), "-o", str(out)]
-    subprocess.run(command, check=True, timeout=30)
+    subprocess.run(command, check=True, timeout=LIMIT_S)
     subject = Subject("x", text)
     subject.add("ptxas", out.read_bytes(), "13.0.88")
     auditor = Auditor(text)

@@ -10,7 +10,7 @@ import pytest
 from orias.compiler import compile_text
 from orias.options import Options
 from orias.sim import load
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.wgmma.advisories import CASES, Said, program
 from tests.wgmma.test_remarks import operations
 
@@ -81,5 +81,5 @@ def test_case_ptxas(name: str, tmp_path: Path) -> None:
     _, _, flags, want = CASES[name]
     (tmp_path / "k.ptx").write_text(program(name))
     command = [tool("ptxas"), "-arch=sm_90a", *flags, str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True)
     assert said(run.stderr.splitlines()) == want

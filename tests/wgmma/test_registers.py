@@ -11,7 +11,7 @@ from orias.api import Cubin, compile_sources
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
 from orias.sim import load
-from tests.nvtools import tool
+from tests.nvtools import LIMIT_S, tool
 from tests.wgmma.test_advisories import said
 from tests.wgmma.test_remarks import COMMIT, FENCE, HEAD, TAIL, WAIT, operations
 
@@ -95,7 +95,7 @@ def ptxas(source: str, limit: int, folder: Path) -> "subprocess.CompletedProcess
     (folder / "k.ptx").write_text(source)
     flags = ["-arch=sm_90a", f"--maxrregcount={limit}"]
     command = [tool("ptxas"), *flags, str(folder / "k.ptx"), "-o", str(folder / "k.cubin")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
 
 
 @pytest.mark.parametrize(("a", "limit", "need"), [("%rd2", 33, 34), ("{%r4,%r5,%r6,%r7}", 36, 38)])
