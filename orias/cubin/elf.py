@@ -21,6 +21,7 @@ KIND_CAPSULE: Final = 2
 """Low byte of ``e_flags``: SASS with a capsule for each function."""
 
 SHN_COMMON: Final = 0xFFF2
+SHN_LORESERVE: Final = 0xFF00
 
 SHT_NULL: Final = 0
 SHT_PROGBITS: Final = 1

@@ -24,6 +24,9 @@ _CODES: Final = {name: code for code, name in nv.NAMES.items() if name != "UNKNO
 _RELOCS: Final = {t.name: number for number, t in TYPES.items()}
 _FORMATS: Final = {"none": nv.NVAL, "byte": nv.BVAL, "half": nv.HVAL, "words": nv.SVAL}
 _LABEL: Final = re.compile(r'\s*([.$\w@]+|"(?:[^"\\]|\\.)*"):\s*$')
+_LARGEST: Final = 1 << 28
+"""Bytes of a cubin: numbers of a listing that ask for more are refused before there is memory for them."""
+_LARGEST_ALIGN: Final = 1 << 16
 _PARTS: Final = re.compile(r'\s*((?:"(?:[^"\\]|\\.)*"|[^,"])+)(?:,|$)')
 
 
@@ -84,6 +87,13 @@ class _Section:
         text = self.head.get(key)
         return default if text is None else self.place.number_of(text)
 
+    def align(self) -> int:
+        """The boundary, in bytes, at which the section begins; 1 if the header has none."""
+        align = self.word("align", 1)
+        if align > _LARGEST_ALIGN:
+            raise self.place.error(f"align={align} of {self.name} is more than {_LARGEST_ALIGN}")
+        return max(1, align)
+
 
 def _unquoted(text: str) -> str:
     if text.startswith('"'):
@@ -104,19 +114,36 @@ def build(text: str) -> bytes:
         raise ValueError(f"a directive has a wrong or missing value ({what})") from None
 
 
+def _size_within(line: _Line, before: int, size: int) -> int:
+    """``size``, if so many bytes have a place behind ``before`` others; AsmError if not."""
+    if before < 0 or size < 0 or before + size > _LARGEST:
+        raise line.error(f"{size} bytes behind {before}: a cubin has at most {_LARGEST} bytes")
+    return size
+
+
 @final
 class _Builder:
     """Builds one cubin."""
 
-    __slots__ = ("cubin", "ends", "headers", "labels", "order", "segments", "symbols", "table", "tail", "targets")
+    __slots__ = (
+        "by_index", "by_name", "cubin", "ends", "headers", "labels", "order", "segments", "string_places", "symbol_numbers", "symbols", "table", "tail",
+        "targets",
+    )  # fmt: skip
 
     def __init__(self, text: str) -> None:
         self.cubin: dict[str, str] = {}
         self.order: Final[list[_Section]] = []
         """Sections in file order."""
+        self.by_index: Final[dict[int, _Section]] = {}
+        self.by_name: Final[dict[str, _Section]] = {}
+        """The first section of each name."""
         self.labels: Final[dict[str, tuple[int, int]]] = {}
         """(section, address) by label."""
         self.symbols: Final[list[tuple[_Line, str, dict[str, str]]]] = []
+        self.symbol_numbers: Final[dict[str, int]] = {}
+        """The first symbol of each name."""
+        self.string_places: Final[dict[int, dict[bytes, int]]] = {}
+        """Where each string of a table begins (the first one), by the index of the table's section."""
         self.segments: Final[list[_Line]] = []
         self.headers: dict[str, str] = {}
         self.tail: bytes = b""
@@ -149,7 +176,9 @@ class _Builder:
                         address += INST_BYTES
                     if name == ".symbol":
                         parts = line.parts()
-                        self.symbols.append((line, _unquoted(parts[0]), line.values(parts[1:])))
+                        symbol = _unquoted(parts[0])
+                        self.symbol_numbers.setdefault(symbol, len(self.symbols))
+                        self.symbols.append((line, symbol, line.values(parts[1:])))
                 continue
             if section is None:
                 raise AsmError("a listing begins with .cubin, .target and .section", number, column)
@@ -173,6 +202,9 @@ class _Builder:
         head = line.values(parts[1:])
         s = _Section(line, _unquoted(parts[0]), line.number_of(head.get("index", "")), head)
         s.code = "registers" in head
+        if self.by_index.setdefault(s.index, s) is not s:
+            raise line.error(f"the section {self.by_index[s.index].name} has the index {s.index} too")
+        self.by_name.setdefault(s.name, s)
         self.order.append(s)
         return s
 
@@ -240,7 +272,7 @@ class _Builder:
             if line.name == ".byte":
                 data += bytes.fromhex(line.text)
             elif line.name == ".zero":
-                data += bytes(line.number_of(line.text))
+                data += bytes(_size_within(line, len(data), line.number_of(line.text)))
             elif line.name == ".reloc":
                 data += self._relocation(s, line, kind == elf.SHT_RELA)
             elif line.name == ".range":
@@ -262,20 +294,20 @@ class _Builder:
         if text.startswith("#"):
             return line.number_of(text[1:])
         name = _unquoted(text)
-        for i, (_, n, _) in enumerate(self.symbols):
-            if n == name:
-                return i
-        raise line.error(f"there is no symbol {name}")
+        number = self.symbol_numbers.get(name)
+        if number is None:
+            raise line.error(f"there is no symbol {name}")
+        return number
 
     def _section(self, line: _Line, text: str) -> int:
         """Number of a section given by name or ``#number``."""
         if text.startswith("#"):
             return line.number_of(text[1:])
         name = _unquoted(text)
-        for s in self.order:
-            if s.name == name:
-                return s.index
-        raise line.error(f"there is no section {name}")
+        section = self.by_name.get(name)
+        if section is None:
+            raise line.error(f"there is no section {name}")
+        return section.index
 
     def _value(self, line: _Line, text: str) -> int:
         """A number, or the address of a label."""
@@ -294,7 +326,7 @@ class _Builder:
         names = self._strings(self._section(s.place, s.head.get("link", "#0")))
         out = bytearray()
         for line, name, words in self.symbols:
-            at = line.number_of(words["name"]) if "name" in words else names.find(b"\0" + name.encode() + b"\0")
+            at = line.number_of(words["name"]) if "name" in words else names.get(name.encode(), -1)
             if at < 0:
                 raise line.error(f"the string table lacks {name}: add a .string")
             info = line.number_of(words.get("bind", "0")) << 4 | line.number_of(words.get("type", "0"))
@@ -305,12 +337,17 @@ class _Builder:
             )
         return bytes(out)
 
-    def _strings(self, index: int) -> bytes:
-        """A string table with a NUL before it, so that a search finds whole names."""
-        for s in self.order:
-            if s.index == index:
-                return b"\0" + (s.data or self._data(s))
-        return b"\0"
+    def _strings(self, index: int) -> dict[bytes, int]:
+        """Where each string of the table in the section with this index begins."""
+        found = self.string_places.get(index)
+        if found is None:
+            found = self.string_places[index] = {b"": 0}
+            table = self.by_index.get(index)
+            place = 0
+            for string in (b"" if table is None else table.data or self._data(table)).split(b"\0"):
+                found.setdefault(string, place)
+                place += len(string) + 1
+        return found
 
     def _relocation(self, s: _Section, line: _Line, rela: bool) -> bytes:
         parts = line.parts()
@@ -339,7 +376,9 @@ class _Builder:
 
     def _attributes(self, s: _Section) -> bytes:
         records: list[nv.Record] = []
-        code = next((x for x in self.order if x.code and s.name == f".nv.info.{x.name[6:]}"), None)
+        code = self.by_name.get(f".text.{s.name.removeprefix('.nv.info.')}")
+        if code is not None and not code.code:
+            code = None
         for line in s.lines:
             if line.name != ".attr":
                 raise line.error(f"{line.name or 'an instruction'} cannot stand among attributes")
@@ -376,26 +415,24 @@ class _Builder:
         """The register count of a function: the stated one, or what its code needs if that is more."""
         line, _, words = self.symbols[symbol]
         index = self._section(line, words["section"]) if "section" in words else 0
-        for s in self.order:
-            if s.index == index and s.use is not None:
-                return s.use.registers(stated, line)
-        return stated
+        s = self.by_index.get(index)
+        return stated if s is None or s.use is None else s.use.registers(stated, line)
 
     # -- the file ---------------------------------------------------------------------------------------------------
 
     def _file(self) -> bytes:
         out = bytearray(64)
-        by_index = {s.index: s for s in self.order}
         for s in self.order:
-            align = max(1, s.word("align", 1))
+            align = s.align()
             bits = s.word("type") in elf.NO_BYTES
             if "same" in s.head:
-                other = by_index[s.place.number_of(s.head["same"][1:])]
+                other = self.by_index[s.place.number_of(s.head["same"][1:])]
                 s.offset, s.data = other.offset, other.data
                 continue
             if "offset" in s.head:
                 s.offset = s.word("offset")
                 if not bits:
+                    _size_within(s.place, s.offset, len(s.data))
                     out += bytes(max(0, s.offset + len(s.data) - len(out)))
                     out[s.offset : s.offset + len(s.data)] = s.data
                 continue
@@ -406,16 +443,19 @@ class _Builder:
                 continue
             out += filler
             s.offset = len(out)
+            _size_within(s.place, s.offset, len(s.data))
             out += s.data
         gap = self.headers.get("gap")
         out += bytes(-len(out) % 8) if gap is None else b"" if gap == "none" else bytes.fromhex(gap)
         line = self.order[0].place
         count = line.number_of(self.cubin.get("sections", "0"))
+        if not 0 <= count < elf.SHN_LORESERVE:
+            raise line.error(f"sections={count}: a cubin has at most {elf.SHN_LORESERVE - 1}")
         names_index = line.number_of(self.cubin.get("names", "0"))
         names = self._strings(names_index)
         shoff = len(out)
         for i in range(count):
-            found = by_index.get(i)
+            found = self.by_index.get(i)
             out += bytes(64) if found is None else self._header(found, names)
         phoff = len(out) if self.segments else 0
         for seg in self.segments:
@@ -435,8 +475,8 @@ class _Builder:
         )
         return bytes(out) + self.tail
 
-    def _header(self, s: _Section, names: bytes) -> bytes:
-        at = s.word("name") if "name" in s.head else names.find(b"\0" + s.name.encode() + b"\0")
+    def _header(self, s: _Section, names: dict[bytes, int]) -> bytes:
+        at = s.word("name") if "name" in s.head else names.get(s.name.encode(), -1)
         if at < 0:
             raise s.place.error(f"the table of section names lacks {s.name}: add a .string")
         flags = s.word("flags")
@@ -463,9 +503,8 @@ class _Builder:
         if "headers" in words:
             offset, size = phoff, 56 * len(self.segments)
         elif "first" in words:
-            by_index = {s.index: s for s in self.order}
-            first = by_index[self._section(line, words["first"])]
-            last = by_index[self._section(line, words["last"])]
+            first = self.by_index[self._section(line, words["first"])]
+            last = self.by_index[self._section(line, words["last"])]
             offset = first.offset
             size = last.offset + len(last.data) - offset
         else:

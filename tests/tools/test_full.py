@@ -1,5 +1,6 @@
 """Full listings: back to the same bytes; edits are followed through the file; errors have a place."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from orias.tools.instruction import AsmError
 from orias.tools.usage import CodeUse
 from tests.cubin.ptx_cases import HEAD
 from tests.cubin.test_hostile import sample
+from tests.effort import must_end
 from tests.nvtools import LIMIT_S, tool
 
 SOURCE = """
@@ -118,6 +120,25 @@ def test_errors_name_the_line(old: str, new: str, message: str) -> None:
     with pytest.raises(AsmError, match=message) as e:
         build(listing.replace(old, new, 1))
     assert e.value.line > 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (r"\.cubin (.*)sections=\d+", r".cubin \1sections=99999999999999999999", "at most 65279"),
+        (r"(\.section \.nv\.callgraph, .*)align=4", r"\1align=4294967295", "is more than 65536"),
+        (r"(\.section \.nv\.callgraph, .*\n)", r"\1\t.zero 2147483648\n", "at most 268435456 bytes"),
+        (r"(\.section \.nv\.callgraph, .*\n)", r"\1\t.zero -1\n", "at most 268435456 bytes"),
+        (r"(\.section \.nv\.callgraph, .*)align=4", r"\1align=4, offset=0x100000000", "at most 268435456 bytes"),
+        (r"(\.section \.nv\.callgraph, )index=\d+", r"\1index=1", "has the index 1 too"),
+    ],
+)
+def test_numbers_that_ask_for_memory(old: str, new: str, message: str) -> None:
+    listing = full_listing(sample("sm_90"))
+    changed, count = re.subn(old, new, listing, count=1)
+    assert count
+    with pytest.raises(AsmError, match=message), must_end(10):
+        build(changed)
 
 
 def test_command_line(tmp_path: Path) -> None:
