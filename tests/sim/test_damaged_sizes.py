@@ -1,4 +1,4 @@
-"""Sizes that a damaged cubin asks for are refused before memory is asked for."""
+"""Sizes and places that a damaged cubin asks for are refused before memory is asked for."""
 
 import struct
 
@@ -23,13 +23,42 @@ TEXT = """
 """
 
 
+def resized(data: bytearray, section: str, size: int) -> bytes:
+    """A cubin whose header of a section says another size."""
+    index = next(s.index for s in ElfFile(bytes(data)).sections if s.name == section)
+    (headers,) = struct.unpack_from("<Q", data, 40)
+    struct.pack_into("<Q", data, headers + SHDR_SIZE * index + 32, size)
+    return bytes(data)
+
+
 @pytest.mark.parametrize("size", [(1 << 24) + 1, 1 << 53])
 def test_shared_memory(size: int) -> None:
     """A mutant had eight pebibytes."""
     data = bytearray(orias.compile(TEXT, arch="sm_80").data)
-    sections = ElfFile(bytes(data)).sections
-    index = next(s.index for s in sections if s.name == ".nv.shared.k")
-    (headers,) = struct.unpack_from("<Q", data, 40)
-    struct.pack_into("<Q", data, headers + SHDR_SIZE * index + 32, size)
     with pytest.raises(sim.SimError, match=f"{size} bytes of shared memory, at most 16777216"):
+        sim.load(resized(data, ".nv.shared.k", size)).launch("k", 1, 32)
+
+
+@pytest.mark.parametrize("size", [(1 << 31) + 1, 14293651161092])
+def test_variables(size: int) -> None:
+    data = bytearray(orias.compile(TEXT.replace(".visible", ".global .u32 g[4];\n.visible"), arch="sm_80").data)
+    with pytest.raises(sim.SimError, match=f"{size} bytes of variables in .nv.global, at most 2147483648"):
+        sim.load(resized(data, ".nv.global", size))
+
+
+_BRA, _EXIT = 0x947, 0x94D
+_TARGET, _TARGET_AT = (1 << 48) - 1, 34
+"""The field of a branch's distance, in words of four bytes."""
+
+
+@pytest.mark.parametrize("target", [-0x1000, -(1 << 36), 1 << 20, 1 << 36, (1 << 49) - 16])
+def test_far_branch(target: int) -> None:
+    """The target of a mutant's branch had more than 32 bits; others lie before the code."""
+    data = bytearray(orias.compile(TEXT, arch="sm_80").data)
+    code = next(s for s in ElfFile(bytes(data)).sections if s.name == ".text.k")
+    words = [int.from_bytes(code.data[k : k + 16], "little") for k in range(0, code.size, 16)]
+    branch = next(w for w in words if w & 0xFFF == _BRA) & ~(_TARGET << _TARGET_AT)
+    place = code.offset + 16 * next(k for k, w in enumerate(words) if w & 0xFFF == _EXIT)
+    data[place : place + 16] = (branch | (target >> 2 & _TARGET) << _TARGET_AT).to_bytes(16, "little")
+    with pytest.raises(sim.SimError, match="execution left the code"):
         sim.load(bytes(data)).launch("k", 1, 32)

@@ -1,14 +1,27 @@
 """The global variables of a loaded module."""
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from orias.sim.core.banked_memory import Arena
-from orias.sim.core.sim_errors import ArgumentError
+from orias.sim.core.sim_errors import ArgumentError, LoadError
 
 Arr = npt.NDArray[Any]
+
+_MOST: Final = 1 << 31
+"""Bytes of the variables of one section or name: relocations of code reach no further."""
+
+
+def allocate_variables(arena: Arena, size: int, name: str, align: int = 256) -> int:
+    """The address of zero bytes for variables; LoadError if a module asks for more than there can be."""
+    if size > _MOST:
+        raise LoadError(f"{size} bytes of variables in {name}, at most {_MOST}")
+    try:
+        return arena.allocate(size, name, align)
+    except MemoryError:
+        raise LoadError(f"there is no memory for {size} bytes of variables in {name}") from None
 
 
 def constant_bytes(size: int) -> int:

@@ -48,7 +48,7 @@ from orias.isa.operand import imm, imm64, imm_value, is_imm, payload
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan
-from orias.sim.core.global_variables import Globals, constant_bytes
+from orias.sim.core.global_variables import Globals, allocate_variables, constant_bytes
 from orias.sim.core.known_modifiers import unknown
 from orias.sim.core.object_places import shared_places
 from orias.sim.core.sim_errors import LoadError
@@ -171,7 +171,7 @@ class LoadedCubin:
                     self._section_address[s.index] = beside.section(s.name)
                     continue
                 size = constant_bytes(s.size) if s.name == ".nv.constant3" else max(s.size, 1)
-                address = self.arena.allocate(size, s.name)
+                address = allocate_variables(self.arena, size, s.name)
                 self._section_address[s.index] = address
                 if s.data:
                     self.arena.write(address, s.data)

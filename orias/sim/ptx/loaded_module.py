@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from orias.ptx.ast import TYPE_BITS, Function, Module, SymInit, Var
 from orias.sim.core.banked_memory import Arena
-from orias.sim.core.global_variables import Globals, constant_bytes
+from orias.sim.core.global_variables import Globals, allocate_variables, constant_bytes
 from orias.sim.core.launch import LOCAL_WINDOW, SHARED_WINDOW, Shape
 from orias.sim.core.loaded_cubin import LoadedCubin
 from orias.sim.core.state import Machine
@@ -88,9 +88,10 @@ class LoadedModule:
             if v.space != "global" or v.type not in TYPE_BITS:
                 continue
             found = known.get(v.name)
-            address = (
-                found[0] if found is not None else self.arena.allocate(max(v.size, 1), v.name, max(align_of(v), 16))
-            )
+            if found is not None:
+                address = found[0]
+            else:
+                address = allocate_variables(self.arena, max(v.size, 1), v.name, max(align_of(v), 16))
             self._address[id(v)] = address
             self.variables[v.name] = (address, v.size)
         for v in self._all_variables():
