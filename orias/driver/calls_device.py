@@ -6,7 +6,7 @@ from typing import Final
 
 from orias.driver import library
 from orias.driver.driver_registry import call, get_string, put32, put64, put_string, u
-from orias.driver.driver_state import VERSION, Context, Driver
+from orias.driver.driver_state import MALLOC_HEAP, VERSION, Context, Driver
 from orias.driver.results import NAMES, DriverError, text
 
 
@@ -365,6 +365,8 @@ def set_limit(d: Driver, limit: int, value: int) -> None:
     if limit not in d.context.limits:
         raise DriverError("UNSUPPORTED_LIMIT")
     d.context.limits[limit] = u(value)
+    if limit == MALLOC_HEAP:
+        d.arena.heap.resize(u(value))
 
 
 @call("cuCtxGetCacheConfig", "cuCtxGetSharedMemConfig")

@@ -13,10 +13,13 @@ from orias.driver.library import PER_THREAD_STREAM
 from orias.driver.results import NAMES, DriverError
 from orias.driver.timeline import Timeline
 from orias.driver.virtual_memory import VirtualMemory
+from orias.sim.core.device_heap import SIZE as HEAP_SIZE
 from orias.sim.core.launch import DEFAULT_STACK
 
 _FIRST_HANDLE: Final = 0x51000000
 _HANDLE_STEP: Final = 64
+MALLOC_HEAP: Final = 2
+"""CU_LIMIT_MALLOC_HEAP_SIZE"""
 VERSION: Final = 13000
 """CUDA version that the driver reports."""
 
@@ -32,8 +35,16 @@ class Context:
         """Result of every later call after a kernel failed."""
         self.reported = True
         """Whether a call has returned it."""
-        self.limits: dict[int, int] = {0: DEFAULT_STACK, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, 6: 0}
-        """By number: bytes of stack, of the buffer of printf, of the heap ...; only that of the stack has an effect."""
+        self.limits: dict[int, int] = {
+            0: DEFAULT_STACK,
+            1: 1 << 20,
+            MALLOC_HEAP: HEAP_SIZE,
+            3: 2,
+            4: 2048,
+            5: 128,
+            6: 0,
+        }
+        """By number: bytes of stack, of the buffer of printf, of the heap ...; those of the stack and the heap have an effect."""
         self.cache_config = 0
         self.streams: list[int] = []
         self.alive = True

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.driver.results import DriverError
-from orias.sim.core.banked_memory import GUARD, Arena
+from orias.sim.core.banked_memory import Arena
+from orias.sim.core.device_heap import GUARD
 from orias.sim.core.sim_errors import Fault, Misaligned
 from orias.sim.math.ops_int import I64, U8
 
@@ -157,21 +158,21 @@ class HostArena(Arena):
         """:meth:`in_pool` for many addresses."""
         return (address >= self.pool) & (address < self.pool + POOL_SIZE)
 
-    def allocate(self, size: int, name: str, align: int = 256, clear: bool = True) -> int:
-        """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
+    def allocate(self, size: int, name: str, align: int = 256, clear: bool = True, gap: int = GUARD) -> int:
+        """Allocates `size` zero bytes at a multiple of `align`, with `gap` unmapped ones behind; returns the address."""
         self._check_room(size)
-        address = self.reserve(size, align)
+        address = self.reserve(size, align, gap)
         self.provide(address, size, name)
         if self._passing is not None and (name == "parameters" or name.endswith("descriptors")):
             self._passing.append(address)
         return address
 
-    def reserve(self, size: int, align: int = 256) -> int:
+    def reserve(self, size: int, align: int = 256, gap: int = GUARD) -> int:
         """Takes addresses for `size` bytes at a multiple of `align`, which no other allocation gets; returns the first."""
         start = -(-(self.top + self.base) // align) * align - self.base
         if start + size + GUARD > self.pool + POOL_SIZE:
             raise OutOfMemory("all addresses were given out")
-        self.top = self._end(start, size) + GUARD
+        self.top = self._end(start, size) + gap
         return start + self.base
 
     def provide(self, address: int, size: int, name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from orias.sim.core.device_heap import GUARD, DeviceHeap
 from orias.sim.core.sim_errors import Fault, Misaligned, OutOfBounds
 from orias.sim.math.ops_int import I64, U8, U16, U32, U64
 from orias.sim.texture.sampler import Sampler
@@ -19,8 +20,6 @@ Arr = npt.NDArray[Any]
 GLOBAL_BASE: Final = 0x7F0000000000
 PAGE: Final = 4096
 """Device memory has a multiple of so many bytes."""
-GUARD: Final = 4096
-"""Unmapped bytes after each allocation."""
 _DEAD: Final = 64 << 20
 """Bytes of released memory whose addresses are not given out again."""
 
@@ -77,6 +76,7 @@ class Arena(_Flat):
         "bindings",
         "changes",
         "ends",
+        "heap",
         "log",
         "names",
         "objects",
@@ -104,6 +104,7 @@ class Arena(_Flat):
         """A handle is a texture's number in the low 20 bits and a sampler's above (up to sm_89), else one number."""
         self.bindings: dict[str, int] = {}
         """Handles, by the name of a texture or surface reference."""
+        self.heap = DeviceHeap()
         self.log: WriteLog | None = None
         """Told of what is written by stores and asynchronous copies, before it is written."""
 
@@ -137,10 +138,10 @@ class Arena(_Flat):
             self.objects[number] = thing
         return number << 20 | number if self.paired and not isinstance(thing, Sampler) else number
 
-    def allocate(self, size: int, name: str, align: int = 256, clear: bool = True) -> int:
+    def allocate(self, size: int, name: str, align: int = 256, clear: bool = True, gap: int = GUARD) -> int:
         """Allocates `size` zero bytes at a multiple of `align`; returns the address.
 
-        Without `clear` the bytes may have any values: all of them are written next.
+        Without `clear` the bytes may have any values: all of them are written next.  `gap`: unmapped bytes behind it.
         """
         start = -(-self.top // align) * align
         end = start + size
@@ -158,7 +159,7 @@ class Arena(_Flat):
         self.starts.append(start)
         self.ends.append(end)
         self.names.append(name)
-        self.top = end + GUARD
+        self.top = end + gap
         return self.base + start
 
     def allocate_like(self, other: "Arena") -> None:

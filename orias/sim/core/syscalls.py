@@ -196,11 +196,11 @@ class Syscalls:
 
     def _malloc(self, m: Machine, who: Active) -> None:
         sizes = self._pair(m, 4, who)
-        self._return64(m, who, [m.arena.allocate(max(s, 1), "malloc", 16) if s < 1 << 30 else 0 for s in sizes])
+        self._return64(m, who, [m.arena.heap.allocate(m.arena, s) for s in sizes])
 
     def _free(self, m: Machine, who: Active) -> None:
         for i, p in enumerate(self._pair(m, 4, who)):
-            if p and not m.arena.release(p):
+            if p and not m.arena.heap.release(m.arena, p):
                 raise Fault(IllegalInstruction, f"free of 0x{p:x}, which malloc did not return", i)
 
     def _set_condition(self, m: Machine, who: Active) -> None:
