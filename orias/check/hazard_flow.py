@@ -420,7 +420,9 @@ class Flow:
         guarded = n.guarded()
         for u, word in n.touch.writes:
             if not guarded:
+                # Who writes next comes after this write, which comes after what was there and was read before.
                 results.pop(u, None)
+                state.held.pop(u, None)
             if n.fixed and u < B_BASE:
                 results.setdefault(u, {})[(n.index << 4 | word) << 1 | guarded] = now
         if n.fixed and n.known and self.facts.source_cycles(n.d.op) > 1:

@@ -344,6 +344,19 @@ def test_sources_of_a_matrix_operation(arch: str, product: str, need: int, regis
         assert not found(first, f"LDS R{register}, [R2] | B------ R- W0 Y S02", arch=arch)
 
 
+@pytest.mark.parametrize(
+    ("arch", "product"),
+    [("sm_80", "HMMA.16816.F32 R8, R4, R20, R8"), ("sm_120", "QMMA.16832.F32.E5M2.E4M3 R8, R4, R20, R8")],
+)
+def test_sources_that_a_load_has_replaced(arch: str, product: str) -> None:
+    """A load lands after the product has read, and what waits for the load comes after it, whatever the cycles between."""
+    first, load = f"{product} | B------ R- W- Y S01", "LDS R4, [R2] | B------ R- W0 Y S02"
+    assert not found(first, load, "MOV R4, R2 | B0----- R- W- Y S01", arch=arch)
+    assert [h[0] for h in found(first, load, "MOV R4, R2 | B------ R- W- Y S01", arch=arch)] == ["waw"]
+    guarded = found(first, f"@P0 {load}", "MOV R4, R2 | B0----- R- W- Y S01", arch=arch)
+    assert [h[0] for h in guarded] == ["war"]
+
+
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
 def test_sources_of_the_uniform_pipe(arch: str) -> None:
     """UMOV, ULDC and ELECT may replace a source after three cycles (an H100: wrong after one and two), the pipe itself at once."""

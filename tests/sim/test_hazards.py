@@ -69,6 +69,15 @@ def test_an_early_reader_sees_the_old_value() -> None:
     )
 
 
+def test_sources_that_a_load_has_replaced() -> None:
+    """What waits for a load comes after the product whose source the load has replaced."""
+    product = "HMMA.16816.F32 R8, R12, R16, R8 | B------ R- W- Y S01"
+    load = "LDG.E R16, [R6.64] | B------ R- W1 - S02"
+    move = "MOV R16, R3 | B-1---- R- W- - S01"
+    assert not launch(kernel(product, load, move), "stale")[0].hazards
+    assert [v.rule for v in launch(kernel(product, move), "stale")[0].hazards] == ["war"]
+
+
 def test_stopping_at_the_first() -> None:
     with pytest.raises(sim.HazardError, match=r"0x0060 .*block \(0, 0, 0\) thread \(0, 0, 0\): reads R2 too early"):
         launch(kernel("IADD3 R2, R2, 0x1, RZ | B------ R- W- Y S04"), "stop")

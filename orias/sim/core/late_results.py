@@ -374,7 +374,7 @@ class Watch:
             who = self._members(u, act)
             uniform = who is act.warps
             warp = who if uniform else act.warp_of
-            for other in self.fixed.get(u, ()):
+            for other in (*self.fixed.get(u, ()), *self.held.get(u, ())):
                 other.live &= ~np.isin(other.who, who, assume_unique=True)
             p = _Pending(n, u, word, who, warp, self.now[warp], read if n.early >> u & 1 else proofs, old)
             if n.fixed:
