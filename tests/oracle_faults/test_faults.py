@@ -146,6 +146,31 @@ def test_wrong_code(name: str, arch: str, bits: int, exact: Callable[[int], int]
         assert results(orias.compile((HERE / name).read_text(), arch=arch, opt_level=level).data, bits) == want
 
 
+def powers_and_counters(x: int) -> int:
+    """r = 3 r + c for so many counters as the low four bits say, and one more, from 2000 x 2^20 in steps of 2^24."""
+    out = 0
+    for k in range((x & 15) + 1):
+        out = 3 * out + (2000 << 20) + (k << 24)
+    return out & 0xFFFFFFFF
+
+
+@pytest.mark.in_turn(2)
+@pytest.mark.parametrize("level", [2, 3])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_counter_wraps(arch: str, level: int, tmp_path: Path) -> None:
+    """ptxas: the loop has no end once its counter is negative; at -O1 and with our code it has."""
+    np = pytest.importorskip("numpy")
+    sim = pytest.importorskip("orias.sim")
+    want = [powers_and_counters(x) for x in INPUTS]
+    theirs = sim.load(ptxas("counter_wraps.ptx", arch, level, tmp_path))
+    inputs, out = np.array(INPUTS, np.uint64), np.zeros(len(INPUTS), np.uint64)
+    with pytest.raises(sim.SimError, match="more than 10000 steps"):
+        theirs.launch("k", 1, len(INPUTS), [inputs, out], max_steps=10_000)
+    assert results(ptxas("counter_wraps.ptx", arch, 1, tmp_path), 32) == want
+    text = (HERE / "counter_wraps.ptx").read_text()
+    assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
+
+
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_guarded_set(arch: str, level: int, tmp_path: Path) -> None:

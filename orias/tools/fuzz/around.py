@@ -157,6 +157,12 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     ],
     "unpacked_load": [(re.compile(r"(?P<head>" + _G + r"mov\.b32 \{[^}]*\},\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)],
     "loop_exit": [(_BRANCH, _unknown(r"@!?P\s+bra\b.*@!?P\s+bra\b"))],
+    "counter_wraps": [
+        (
+            re.compile(r"(?P<head>" + _G + r"(?:add|sub)\.[us]32 (?P<d>%\w+),\s*(?P=d),\s*)(?P<x>-?\d+)(?P<tail>)\s*;"),
+            _hidden,
+        )
+    ],
     "mad_chain": [
         (re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"), _hidden_long(_LONG)),
         (
