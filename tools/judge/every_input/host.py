@@ -39,7 +39,7 @@ _CAST: Final = "T"
 
 def _function(number: int, i: Instruction) -> str:
     outs = range(len(i.outs))
-    inputs = "u32 a0 = w;" if i.ins == ("b32",) else "u32 a0 = w & 0xffff, a1 = w >> 16;"
+    inputs = "u32 a0 = word;" if i.ins == ("b32",) else "u32 a0 = word & 0xffff, a1 = word >> 16;"
     reads = " ".join(f"const {_PLANES[r]} g{k} = q{k}[j];" for k, r in enumerate(i.outs))
     if i.kinds == ("judged",):
         body = f"int ok; {i.c}"
@@ -57,7 +57,7 @@ static __attribute__((noinline)) u32 block_{number}(u32 base, i64 first, i64 las
     {pointers}
     u32 some = 0;
     for (i64 j = first; j < last; j++) {{
-        const u32 w = base + (u32)j; {inputs} {reads}
+        const u32 word = base + (u32)j; {inputs} {reads}
         {body}
         bad[j - first] = !ok;
         some |= !ok;
