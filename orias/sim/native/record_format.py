@@ -36,5 +36,10 @@ NOWHERE: Final = 7
 
 def enumeration() -> str:
     """The codes as an enumeration in C, and where each kind of them begins."""
-    first = {"FIRST_INTEGER": _INTEGERS[0], "FIRST_FLOAT": _FLOATS[0], "FIRST_HALF": _HALVES[0], "FIRST_ACCESS": _ACCESSES[0]}
+    first = {
+        "FIRST_INTEGER": _INTEGERS[0],
+        "FIRST_FLOAT": _FLOATS[0],
+        "FIRST_HALF": _HALVES[0],
+        "FIRST_ACCESS": _ACCESSES[0],
+    }
     return f"enum {{ {', '.join([*CODES, *(f'{name} = {code}' for name, code in first.items())])} }};\n"

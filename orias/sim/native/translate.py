@@ -23,7 +23,10 @@ from orias.sim.native.translate_halves import HALVES
 from orias.sim.native.translate_integers import INTEGERS
 from orias.sim.native.translate_moves import MOVES
 
-_TRANSLATE: Final[tuple[dict[str, Callable[[Record], None]], ...]] = ({**MOVES, **INTEGERS, **FLOATS, **ACCESSES}, HALVES)
+_TRANSLATE: Final[tuple[dict[str, Callable[[Record], None]], ...]] = (
+    {**MOVES, **INTEGERS, **FLOATS, **ACCESSES},
+    HALVES,
+)
 """Mnemonic -> what fills its record; the second one has forms that the first one does not know."""
 
 

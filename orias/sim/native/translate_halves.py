@@ -34,7 +34,15 @@ def _halves(r: Record, o: Opnd) -> None:
 
 
 def _how(r: Record) -> int:
-    names = (("FTZ", _FTZ), ("SAT", _SAT), ("RELU", _RELU), ("F32", _F32), ("NAN", _NAN), ("H_AND", _BOTH), ("BF", _ONE))
+    names = (
+        ("FTZ", _FTZ),
+        ("SAT", _SAT),
+        ("RELU", _RELU),
+        ("F32", _F32),
+        ("NAN", _NAN),
+        ("H_AND", _BOTH),
+        ("BF", _ONE),
+    )
     how = sum(bit for name, bit in names if r.has(name))
     return how | (_BF16 if r.has("BF16", "BF16_V2") else 0)
 
@@ -77,7 +85,9 @@ def _compare(code: str) -> Callable[[Record], None]:
         _halves(r, s.src[0])
         _halves(r, s.src[1])
         r.predicate(0, s.src[2])
-        r.y = next(COMPARED[x] for x in s.op.mods if x in COMPARED) | next(LOGIC[x] for x in s.op.mods if x in LOGIC) << 4
+        r.y = (
+            next(COMPARED[x] for x in s.op.mods if x in COMPARED) | next(LOGIC[x] for x in s.op.mods if x in LOGIC) << 4
+        )
 
     return translate
 

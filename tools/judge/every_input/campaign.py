@@ -3,8 +3,8 @@
 usage: python -m tools.judge.every_input.campaign RESULTS.jsonl [--arch sm_NN] [--match TEXT] [--bits N] [--most N] [--until HH:MM] [--json] [--quiet]
 
 Instructions that compile to the same code run once, and each is judged on the results.  ``--most``: where the inputs are 2^32, at most so many
-of them, in equal steps of whole ranges.  Those that cost least come first, as a short run of each says.  A line of RESULTS for each
-instruction, with a hash of the code, of what the simulator is made of and of the host's side; goes on where it was stopped.
+of them, in equal steps of whole ranges.  A line of RESULTS for each instruction, with a hash of its code and of what the simulator is made of;
+goes on where it was stopped.  After a run with ``--most`` a longer one knows which code is the same and takes what cost least first.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -24,23 +24,24 @@ from orias.progress import Bar
 from orias.sim import SimError, load
 from tools.judge.clock import moment
 from tools.judge.every_input.host import Check, checks, wrong_inputs
-from tools.judge.every_input.instructions import Instruction, instructions
-from tools.judge.every_input.kernel import STEP, Planes, module
+from tools.judge.every_input.instructions import BLACKWELL, Instruction, instructions
+from tools.judge.every_input.kernel import Planes, module
 
 RANGE: Final = 1 << 22
 """Inputs of one launch where there are 2^32."""
+_TOGETHER: Final = 64
+"""Instructions that are compiled together."""
 FEW: Final = 1 << 24
 """Up to so many inputs the checks are compiled together, and fast: that costs more than their runs."""
 _TREE: Final = Path(__file__).parents[3]
 
 
 class Group(NamedTuple):
-    """Instructions with the same code, the code, and nanoseconds per input."""
+    """Instructions with the same code, the code, and what it is a hash of."""
 
     members: list[Instruction]
     image: Any
     code: str
-    cost: float
 
 
 def semantics() -> str:
@@ -91,32 +92,65 @@ def run(group: Group, tests: list[Check], most: int) -> list[dict[str, Any]]:
     return lines
 
 
-def groups(chosen: list[Instruction], arch: str, bar: Bar, out: Any) -> list[Group]:
-    """The instructions by their code, cheapest first; refusals are written to `out`."""
-    found: dict[str, list[Instruction]] = defaultdict(list)
-    images: dict[str, Any] = {}
-    for k, i in enumerate(chosen):
-        bar(k, len(chosen), i.name)
+def judge(group: Group, tests: list[Check], most: int, arch: str) -> list[dict[str, Any]]:
+    """The lines of results of a group."""
+    start = time.process_time()
+    try:
+        results = run(group, tests, most)
+    except SimError as e:
+        results = [{"inputs": 0, "wrong": 0, "first": [str(e)[:200]]} for _ in group.members]
+    seconds = round(time.process_time() - start, 2)
+    lines = []
+    for i, line in zip(group.members, results, strict=True):
+        same = {"same code as": group.members[0].name} if i is not group.members[0] else {}
+        lines.append(
+            {
+                "instruction": i.name,
+                "arch": i.arch or arch,
+                "bits": i.bits,
+                **line,
+                **same,
+                "seconds": seconds,
+                "code": group.code,
+            }
+        )
+    return lines
+
+
+def groups(chosen: list[Instruction], arch: str, out: Callable[[dict[str, Any]], None]) -> list[Group]:
+    """The instructions by their code; refusals are written to `out`."""
+    found: dict[str, Group] = {}
+    for i in chosen:
         target = i.arch or arch
         try:
             data = orias.compile(module(i, target), arch=target).data
         except CompileError as e:
-            out({"instruction": i.name, "arch": target, "refused": str(e)[:200]})
+            out(
+                {
+                    "instruction": i.name,
+                    "arch": target,
+                    "bits": i.bits,
+                    "inputs": 0,
+                    "wrong": 0,
+                    "refused": str(e)[:200],
+                }
+            )
             continue
         code = code_of(data, f"{target} {i.bits}")
-        found[code].append(i)
-        images.setdefault(code, load(data))
-    made = []
-    for code, members in found.items():
-        cost = 0.0
-        if members[0].bits > 16:
-            planes = Planes(images[code], members[0].outs, STEP)
-            planes.run(0x3F000000, STEP)
-            start = time.process_time()
-            planes.run(0x3F000000, STEP)
-            cost = (time.process_time() - start) / STEP * 1e9
-        made.append(Group(members, images[code], code, cost))
-    return sorted(made, key=lambda g: g.cost)
+        if code not in found:
+            found[code] = Group([], load(data), code)
+        found[code].members.append(i)
+    return list(found.values())
+
+
+def parts(chosen: list[Instruction], earlier: dict[str, dict[str, Any]]) -> list[list[Instruction]]:
+    """Instructions whose code an earlier and shorter run found to be the same, those that took least time first; the others before them."""
+    by_code: dict[str, list[Instruction]] = defaultdict(list)
+    for i in chosen:
+        by_code[earlier[i.name]["code"] if i.name in earlier else ""].append(i)
+    new = by_code.pop("", [])
+    known = sorted(by_code.values(), key=lambda some: float(earlier[some[0].name]["seconds"]))
+    return [new[k : k + _TOGETHER] for k in range(0, len(new), _TOGETHER)] + known
 
 
 def main() -> int:
@@ -139,6 +173,7 @@ def main() -> int:
         i for i in instructions()
         if a.match in i.name and (i.sm <= number or i.arch) and a.bits in (0, i.bits) and (i.name, i.arch or a.arch) not in done
     ]  # fmt: skip
+    earlier = {x["instruction"]: x for x in lines if "code" in x and x["arch"] in (a.arch, BLACKWELL)}
     bar, end = Bar(a.quiet or a.json), moment(a.until)
     meaning, at = semantics(), commit()
     with a.results.open("a") as file:
@@ -148,35 +183,37 @@ def main() -> int:
             file.write(json.dumps(line) + "\n")
             file.flush()
 
-        todo = groups(chosen, a.arch, bar, out)
-        small = [g for g in todo if g.members[0].bits <= 16 or a.most <= FEW]
-        prepared: dict[str, Check] = {}
-        for k in range(0, len(small), 64):
-            members = [i for g in small[k : k + 64] for i in g.members]
-            prepared |= dict(zip((i.name for i in members), checks(members, optimise=False), strict=True))
-        for k, group in enumerate(todo):
+        ready = 0
+        for some in parts(chosen, earlier):
             if time.time() > end:
                 break
-            bar(k, len(todo), group.members[0].name)
-            start = time.process_time()
-            try:
-                tests = [prepared[i.name] for i in group.members] if group.members[0].name in prepared else checks(group.members)
-                results = run(group, tests, a.most)
-            except SimError as e:
-                results = [{"inputs": 0, "wrong": 0, "first": [str(e)[:200]]} for _ in group.members]
-            seconds = round(time.process_time() - start, 1)
-            for i, line in zip(group.members, results, strict=True):
-                same = {"same code as": group.members[0].name} if i is not group.members[0] else {}
-                head = {"instruction": i.name, "arch": i.arch or a.arch, "bits": i.bits}
-                tail = {"seconds": seconds, "code": group.code, "semantics": meaning, "commit": at}
-                out({**head, **line, **same, **tail})
-    wrong = [x for x in lines if x.get("wrong") or x.get("refused") or not x.get("inputs")]
+            bar(ready, len(chosen), some[0].name)
+            found = groups(some, a.arch, out)
+            members = [i for group in found for i in group.members]
+            many = a.most <= FEW or members[0].bits <= 16
+            tests = dict(zip((i.name for i in members), checks(members, optimise=not many), strict=True))
+            for group in found:
+                if time.time() > end:
+                    break
+                bar(ready, len(chosen), group.members[0].name)
+                for line in judge(group, [tests[i.name] for i in group.members], a.most, a.arch):
+                    out({**line, "semantics": meaning, "commit": at})
+                ready += len(group.members)
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for x in lines:
+        key = x["instruction"], x["arch"]
+        if key not in best or x["inputs"] >= best[key]["inputs"]:
+            best[key] = x
+    last = list(best.values())
+    wrong = [x for x in last if x["wrong"] or not x["inputs"]]
     if a.json:
-        print(json.dumps(lines))
+        print(json.dumps(last))
     else:
         for bits in (16, 32):
-            mine = [x for x in lines if x.get("bits") == bits]
-            print(f"{len(mine)} instructions with {bits} bits of input: {sum(x['inputs'] for x in mine):,} inputs, {sum(x['wrong'] for x in mine)} wrong")
+            mine = [x for x in last if x["bits"] == bits]
+            whole = sum(x["inputs"] == 1 << bits for x in mine)
+            total = f"{sum(x['inputs'] for x in mine):,} inputs, {sum(x['wrong'] for x in mine)} wrong"
+            print(f"{len(mine)} instructions with {bits} bits of input, {whole} of them with all: {total}")
         for x in wrong:
             print(x)
     return 1 if wrong else 0

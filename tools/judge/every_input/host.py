@@ -13,7 +13,16 @@ from tools.judge.every_input.instructions import FLOATS, Instruction
 _HEADER: Final = Path(__file__).with_name("exact.h")
 _PLANES: Final = {"b16": "u16", "b32": "u32", "b64": "u64", "pred": "u8"}
 BYTES: Final = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
-_OPTIONS: Final = ("-O3", "-march=native", "-frounding-math", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-w", "-lm")
+_OPTIONS: Final = (
+    "-O3",
+    "-march=native",
+    "-frounding-math",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fwrapv",
+    "-w",
+    "-lm",
+)
 _PLACES: Final = 8
 """Wrong inputs that a call gives at the most."""
 Check = Any
@@ -48,7 +57,11 @@ def _function(number: int, i: Instruction) -> str:
         for k, kind in enumerate(i.kinds):
             sames.append(f"({_same(kind, k).replace(f'({_CAST})', f'({_PLANES[i.outs[k]]})')})")
         alternatives = " ".join(f"u64 o{k} = 0, p{k} = ~(u64)0;" for k in outs)
-        used = " ".join(f"if (p{k} == ~(u64)0) p{k} = o{k};" for k in outs) if "p0 =" in i.c else " ".join(f"p{k} = o{k};" for k in outs)
+        used = (
+            " ".join(f"if (p{k} == ~(u64)0) p{k} = o{k};" for k in outs)
+            if "p0 =" in i.c
+            else " ".join(f"p{k} = o{k};" for k in outs)
+        )
         body = f"int any = 0; {alternatives} {i.c} {used} int ok = any | ({' & '.join(sames)});"
     pointers = " ".join(f"const {_PLANES[r]} *restrict q{k} = planes[{k}];" for k, r in enumerate(i.outs))
     mode = {"RN": "FE_TONEAREST", "RZ": "FE_TOWARDZERO", "RM": "FE_DOWNWARD", "RP": "FE_UPWARD"}[i.mode]

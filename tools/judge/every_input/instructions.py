@@ -286,7 +286,12 @@ def pairs() -> list[Instruction]:
         two(f"{name}.b16", f"o0 = a0 {sign} a1;")
     two("setp.eq.b16", "o0 = a0 == a1;", "pred")
     two("setp.ne.b16", "o0 = a0 != a1;", "pred")
-    two("shl.b16", "o0 = a1 > 15 ? 0 : a0 << a1;", body="cvt.u32.u16 %s, %a1; shl.b16 %o0, %a0, %s;", decl=".reg .b32 %s;")
+    two(
+        "shl.b16",
+        "o0 = a1 > 15 ? 0 : a0 << a1;",
+        body="cvt.u32.u16 %s, %a1; shl.b16 %o0, %a0, %s;",
+        decl=".reg .b32 %s;",
+    )
     two("set.le.u32.s16", f"o0 = {x} <= {y} ? ~(u32)0 : 0;", "b32")
     two("set.le.f32.s16", f"o0 = {x} <= {y} ? 0x3f800000 : 0;", "b32")
     two("mov.b32.pack", "o0 = a1 << 16 | a0;", "b32", "mov.b32 %o0, {%a0, %a1};")
@@ -310,7 +315,9 @@ def halves() -> list[Instruction]:
         def one(name: str, c: str, sm: int, t: str = t) -> None:
             out.append(Instruction(name, f"{name} %o0, %a0;", ("b16",), ("b16",), (t,), c, sm))
 
-        def two(name: str, c: str, sm: int, reg: str = "b16", kind: str = "", body: str = "", decl: str = "", t: str = t) -> None:
+        def two(
+            name: str, c: str, sm: int, reg: str = "b16", kind: str = "", body: str = "", decl: str = "", t: str = t
+        ) -> None:
             text = body or f"{name} %o0, %a0, %a1;"
             out.append(Instruction(name, text, ("b16", "b16"), (reg,), (kind or t,), c, sm, decl))
 
@@ -337,7 +344,9 @@ def halves() -> list[Instruction]:
         constants = (0x3C00, 0x0001, 0xFBFF) if t == "f16" else (0x3F80, 0x0001, 0xFF7F)
         for m in (*plain, ".relu"):
             for c in constants if m == "" else constants[:1]:
-                z = f"Number z = number({c}, {f});" + ("z = flushed(z, F);".replace("F)", f + ")") if "ftz" in m else "")
+                z = f"Number z = number({c}, {f});" + (
+                    "z = flushed(z, F);".replace("F)", f + ")") if "ftz" in m else ""
+                )
                 name = f"fma.rn{m}.{t}"
                 two(f"{name}.{c:04x}", numbers(m) + z + ending("sum(product(x, y), z, 0)", m), 80 if t == "bf16" or m == ".relu" else 75,
                     body=f"mov.b16 %t, {c:#x}; {name} %o0, %a0, %a1, %t;", decl=".reg .b16 %t;")  # fmt: skip
@@ -381,7 +390,11 @@ def singles() -> list[Instruction]:
             # A quotient below the least normal number may round up to it.
             end = "u32 w = bits32(r); o0 = flush32(w); if ((w & 0x7fffffff) == 0x800000 && x != 0x1p126f && x != -0x1p126f) p0 = w & 0x80000000;"
         one(f"rcp{rnd}{ftz}.f32", f"float x = {x}, r = 1 / x; {end}", mode=mode)
-        one(f"sqrt{rnd}{ftz}.f32", f"float x = {x}, r = __builtin_sqrtf(x); {end if not ftz else 'o0 = bits32(r);'}", mode=mode)
+        one(
+            f"sqrt{rnd}{ftz}.f32",
+            f"float x = {x}, r = __builtin_sqrtf(x); {end if not ftz else 'o0 = bits32(r);'}",
+            mode=mode,
+        )
     for word in (0x40400000, 0x00000003, 0x7F000001, 0x3F800000):
         one(f"div.f32.by.{word:x}", f"o0 = bits32(f32(a0) / f32({word}u));", f"div.rn.f32 %o0, %a0, 0f{word:08X};")
         one(f"div.f32.of.{word:x}", f"o0 = bits32(f32({word}u) / f32(a0));", f"div.rn.f32 %o0, 0f{word:08X}, %a0;")

@@ -37,7 +37,9 @@ def kernel(i: Instruction) -> str:
                 steps.append(f"st.global.{r} {at}, %o{k};")
         regs = [f".reg .{t} %a{k};" for k, t in enumerate(i.ins)] + [f".reg .{t} %o{k};" for k, t in enumerate(i.outs)]
         body.append("{ .reg .b32 %word, %flag; " + " ".join((*regs, i.decl, *steps)) + " }")
-    starts = [f"ld.param.u64 %to{k}, [out{k}]; mad.wide.u32 %to{k}, %index, {BYTES[r]}, %to{k};" for k, r in enumerate(i.outs)]
+    starts = [
+        f"ld.param.u64 %to{k}, [out{k}]; mad.wide.u32 %to{k}, %index, {BYTES[r]}, %to{k};" for k, r in enumerate(i.outs)
+    ]
     ends = [f"add.u64 %to{k}, %to{k}, {STEP * BYTES[r]};" for k, r in enumerate(i.outs)]
     return f""".visible .entry k({params}, .param .u32 base, .param .u32 count)
 {{
@@ -76,4 +78,6 @@ class Planes:
         """Runs `count` inputs (a multiple of STEP) from `base` on; the addresses of the outputs in this process."""
         arguments = [*self._places, np.uint32(base), np.uint32(count // STEP)]
         self._image.launch("k", BLOCKS, BLOCK, arguments, max_steps=1 << 40, **options)
-        return [int(self._image.arena.bytes_at(p, n).ctypes.data) for p, n in zip(self._places, self._sizes, strict=True)]
+        return [
+            int(self._image.arena.bytes_at(p, n).ctypes.data) for p, n in zip(self._places, self._sizes, strict=True)
+        ]
