@@ -1,6 +1,6 @@
 """All inputs of instructions with at most 32 bits of input: our code in the simulator against C on the host.
 
-usage: python -m tools.judge.every_input.campaign RESULTS.jsonl [--arch sm_NN] [--match TEXT] [--bits N] [--most N] [--until HH:MM] [--json] [--quiet]
+usage: python -m tools.judge.every_input.campaign RESULTS.jsonl [--arch sm_NN] [--match PATTERN] [--bits N] [--most N] [--until HH:MM] [--json] [--quiet]
 
 Instructions that compile to the same code run once, and each is judged on the results.  ``--most``: where the inputs are 2^32, at most so many
 of them, in equal steps of whole ranges.  A line of RESULTS for each instruction, with a hash of its code and of what the simulator is made of;
@@ -10,6 +10,7 @@ goes on where it was stopped.  After a run with ``--most`` a longer one knows wh
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -171,7 +172,7 @@ def main() -> int:
     done = {(x["instruction"], x["arch"]) for x in lines if "refused" in x or x["inputs"] >= inputs[x["bits"]]}
     chosen = [
         i for i in instructions()
-        if a.match in i.name and (i.sm <= number or i.arch) and a.bits in (0, i.bits) and (i.name, i.arch or a.arch) not in done
+        if re.search(a.match, i.name) and (i.sm <= number or i.arch) and a.bits in (0, i.bits) and (i.name, i.arch or a.arch) not in done
     ]  # fmt: skip
     earlier = {x["instruction"]: x for x in lines if "code" in x and x["arch"] in (a.arch, BLACKWELL)}
     bar, end = Bar(a.quiet or a.json), moment(a.until)

@@ -1,6 +1,6 @@
 """Inputs of instructions as the compiler's folder computes them, against C on the host.
 
-usage: python -m tools.judge.every_input.folding RESULTS.jsonl [--arch sm_NN] [--match TEXT] [--bits N] [--inputs N] [--until HH:MM] [--json] [--quiet]
+usage: python -m tools.judge.every_input.folding RESULTS.jsonl [--arch sm_NN] [--match PATTERN] [--bits N] [--inputs N] [--until HH:MM] [--json] [--quiet]
 
 An input of 16 bits takes all of its values.  One of 32 bits, or two of 16, take ``--inputs`` (4,096): the ends of every range of an exponent
 or a power of two, and random ones, as many from each range of the highest eight bits.  A line of RESULTS for each instruction, with how many
@@ -10,6 +10,7 @@ of the inputs were folded; goes on where it was stopped.
 import argparse
 import json
 import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -93,7 +94,7 @@ def main() -> int:
     number = int(a.arch[3:].rstrip("af"))
     chosen = [
         i for i in instructions()
-        if a.match in i.name and (i.sm <= number or i.arch) and a.bits in (0, i.bits) and (i.name, i.arch or a.arch) not in done
+        if re.search(a.match, i.name) and (i.sm <= number or i.arch) and a.bits in (0, i.bits) and (i.name, i.arch or a.arch) not in done
     ]  # fmt: skip
     bar, end, at = Bar(a.quiet or a.json), moment(a.until), commit()
     tests: dict[str, Check] = {}
