@@ -39,6 +39,26 @@ BODIES = {
       mul.f64 %g4, %g1, %g1; cvt.rn.f32.f64 %f3, %g0; cvt.f64.f32 %g5, %f1; cvt.rn.f64.s32 %g6, %r4; setp.lt.f64 %p1, %g0, %g1; neg.f64 %g7, %g2;
       mov.b64 %d8, %g7; mov.b64 %d9, %g3; mov.b64 %d10, %g4; mov.b64 %d11, %g5; mov.b64 %d12, %g6; xor.b64 %d8, %d8, %d9; add.u64 %d10, %d10, %d11;
       add.u64 %d10, %d10, %d12; mov.b64 {%r10, %r11}, %d8; mov.b64 {%r12, %r13}, %d10; mov.b32 %r14, %f3; @%p1 add.u32 %r10, %r10, %r14;""",
+    "halves": """add.f16x2 %r10, %r4, %r5; mul.f16x2 %r11, %r4, %r6; fma.rn.f16x2 %r12, %r4, %r5, %r6; add.ftz.sat.f16x2 %r13, %r5, %r6;
+      fma.rn.relu.f16x2 %r14, %r5, %r4, %r6; fma.rn.bf16x2 %r15, %r4, %r5, %r6; min.f16x2 %r16, %r4, %r5; max.NaN.bf16x2 %r17, %r5, %r6;
+      mov.b32 {%h0, %h1}, %r4; mov.b32 {%h2, %h3}, %r5; sub.f16 %h4, %h1, %h2; fma.rn.f16 %h5, %h1, %h3, %h0; neg.f16 %h6, %h3; mul.ftz.f16 %h6, %h6, %h1;
+      mov.b32 %r18, {%h4, %h5}; mov.b32 %r19, {%h6, %h5}; setp.gtu.f16 %p1, %h0, %h3; setp.neu.and.f16x2 %p2|%p3, %r4, %r5, %p1; set.le.f16x2.f16x2 %r21, %r4, %r6;
+      set.gt.u32.f16x2 %r22, %r5, %r6; fma.rn.relu.bf16x2 %r23, %r6, %r5, %r4; min.ftz.NaN.f16x2 %r24, %r4, %r6; add.u32 %r10, %r10, %r14; add.u32 %r11, %r11, %r15;
+      add.u32 %r12, %r12, %r16; add.u32 %r13, %r13, %r17; xor.b32 %r10, %r10, %r18; xor.b32 %r11, %r11, %r19; xor.b32 %r12, %r12, %r21; xor.b32 %r13, %r13, %r22;
+      add.u32 %r10, %r10, %r23; add.u32 %r11, %r11, %r24; @%p1 add.u32 %r12, %r12, 5; @%p2 add.u32 %r13, %r13, 7; @%p3 add.u32 %r10, %r10, 11;""",
+    "conversions": """cvt.rn.f16x2.f32 %r10, %f0, %f1; cvt.rz.bf16x2.f32 %r11, %f1, %f2; cvt.rn.relu.f16x2.f32 %r12, %f0, %f2; cvt.rz.relu.bf16x2.f32 %r13, %f0, %f1;
+      cvt.rm.f16.f32 %h0, %f0; cvt.rp.f16.f32 %h1, %f1; cvt.rz.f16.f32 %h2, %f2; cvt.rn.bf16.f32 %h3, %f0; mov.b32 %r14, {%h0, %h1}; mov.b32 %r15, {%h2, %h3};
+      cvt.rz.f32.s32 %f3, %r4; cvt.rm.f32.s32 %f4, %r5; cvt.rp.f32.u32 %f5, %r6; cvt.rm.f16.u32 %h4, %r4; cvt.rn.f16.s32 %h5, %r5; cvt.rni.f32.f32 %f6, %f0;
+      cvt.rzi.ftz.f32.f32 %f7, %f1; cvt.rmi.sat.f32.f32 %f8, %f2; cvt.rpi.s64.f32 %d6, %f0; cvt.rni.ftz.u64.f32 %d7, %f1; cvt.rzi.u16.f32 %h6, %f2; cvt.rni.s8.f32 %r16, %f0;
+      mov.b32 %r17, {%h4, %h5}; cvt.u32.u16 %r18, %h6; xor.b64 %d6, %d6, %d7; mov.b64 {%r19, %r21}, %d6; mov.b32 %r22, %f3; mov.b32 %r23, %f4; mov.b32 %r24, %f5;
+      mov.b32 %r25, %f6; mov.b32 %r26, %f7; mov.b32 %r27, %f8; xor.b32 %r10, %r10, %r14; xor.b32 %r11, %r11, %r15; add.u32 %r12, %r12, %r16; add.u32 %r13, %r13, %r17;
+      add.u32 %r10, %r10, %r18; add.u32 %r11, %r11, %r19; xor.b32 %r12, %r12, %r21; xor.b32 %r13, %r13, %r22; add.u32 %r10, %r10, %r23; xor.b32 %r11, %r11, %r24;
+      add.u32 %r12, %r12, %r25; xor.b32 %r13, %r13, %r26; add.u32 %r10, %r10, %r27;""",
+    "stores": NOTHING + """mul.lo.u32 %r14, %r2, 7; mul.wide.u32 %d6, %r3, 8; add.u64 %d6, %d6, %d1; mul.wide.u32 %d7, %r14, 8; mul.wide.u32 %d8, %r3, 2;
+      add.u64 %d7, %d7, %d8; add.u64 %d7, %d7, %d1; mul.wide.u32 %d8, %r14, 10; cvt.u64.u32 %d9, %r3; add.u64 %d8, %d8, %d9; add.u64 %d8, %d8, %d1; mul.wide.u32 %d9, %r14, 12;
+      add.u64 %d9, %d9, %d2; add.u64 %d9, %d9, %d1; cvt.u16.u32 %h0, %r5; mov.b64 %d10, {%r6, %r4}; st.global.u64 [%d6], %d10; st.global.u16 [%d7], %h0;
+      st.global.u8 [%d8], %r6; st.global.u32 [%d9], %r4; bar.sync 0; ld.global.v2.u32 {%r10, %r11}, [%d6]; ld.global.u16 %r12, [%d7]; ld.global.s8 %r15, [%d8];
+      ld.global.u32 %r13, [%d9]; add.u32 %r12, %r12, %r15; bar.sync 0;""",
     "memory": """and.b32 %r14, %r4, 252; cvt.u64.u32 %d6, %r14; add.u64 %d7, %d0, %d6; ld.global.u32 %r10, [%d7+4]; ld.global.s8 %r11, [%d7+3]; ld.global.u16 %r12, [%d7+2];
       and.b32 %r15, %r4, 240; cvt.u64.u32 %d8, %r15; add.u64 %d8, %d0, %d8; ld.global.v4.u32 {%r16, %r17, %r18, %r13}, [%d8]; ld.u32 %r19, [%d7];
       mov.u32 %r21, s; shl.b32 %r22, %r0, 4; add.u32 %r21, %r21, %r22; st.shared.v4.u32 [%r21], {%r16, %r17, %r18, %r10}; st.shared.u8 [%r21+1], %r19;

@@ -186,9 +186,48 @@ static void store(State *s, const Rows *r, const Op *o, i64 at, i64 n, const u8 
     }
 }
 
+/* Where a store by all threads goes whose addresses follow on each other in one allocation of global memory; NULL: they do not. */
+static u8 *row(const State *s, const Rows *r, const Op *o, i64 at, i64 n) {
+    u32 size = o->x & 255;
+    const u32 *v = r->rows + (i64)o->value[0] * r->width + at, *w = v + r->width;
+    u32 low = v[0], high = w[0], other = 0;
+    EACH other |= (v[i] - low - size * (u32)i) | (w[i] ^ high);
+    if (other || low + size * n > (u64)1 << 32) return 0;
+    i64 from = (i64)(((u64)high << 32 | low) + (u64)(i64)o->z - s->arena_base);
+    i64 k = from < 0 || from & (size - 1) ? -1 : allocation(s, from);
+    return k < 0 || from + size * n > s->ends[k] ? 0 : s->arena + from;
+}
+
+/* A store by all threads to rows of global memory; 0 if it is none, and nothing was stored. */
+static int store_rows(State *s, const Rows *r, const Op *o, i64 first, i64 stop) {
+    i64 size = o->x & 255, pieces = 0;
+    if ((o->y & 15) != GLOBAL || o->kind[0] != REGISTER || o->flag[0] || o->kind[1] != IMMEDIATE || o->value[1] | o->high[1] || size > 8) return 0;
+    for (i64 at = first; at < stop; at += PIECE, pieces++) {
+        u8 *to = row(s, r, o, at, stop - at < PIECE ? stop - at : PIECE);
+        if (!to) return 0;
+        s->address[pieces] = (u64)to;
+    }
+    pieces = 0;
+    for (i64 at = first; at < stop; at += PIECE, pieces++) {
+        i64 n = stop - at < PIECE ? stop - at : PIECE;
+        u32 ta[PIECE], tb[PIECE];
+        const u32 *v = source(s, r, o, 2, at, n, ta, 0);
+        u8 *to = (u8 *)s->address[pieces];
+        if (size == 1) EACH to[i] = v[i];
+        else if (size == 2) EACH ((u16 *)to)[i] = v[i];
+        else if (size == 4) memcpy(to, v, 4 * n);
+        else {
+            const u32 *w = source(s, r, o, 2, at, n, tb, o->kind[2] == REGISTER);
+            EACH ((u64 *)to)[i] = (u64)w[i] << 32 | v[i];
+        }
+    }
+    return 1;
+}
+
 /* An access of the threads from `first` up to `stop` with a mask (NULL: all); 0 if it was left undone. */
 static int reach(State *s, const Rows *r, const Op *o, i64 first, i64 stop, const u8 *mask) {
     int apart = o->code == LOAD && o->x & 512;
+    if (o->code == STORE && !mask && store_rows(s, r, o, first, stop)) return 1;
     for (i64 at = first; at < stop; at += PIECE) {
         i64 n = stop - at < PIECE ? stop - at : PIECE;
         const u8 *on = mask ? mask + (at - first) : 0;

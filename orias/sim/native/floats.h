@@ -137,17 +137,19 @@ static void step_floats(const State *s, const Rows *r, const Op *o, i64 at, i64 
         else EACH la[i] = canonical64((double)va[i]);
         put64(r, o->d, at, n, la, mask);
         return;
-    case F2I:
-        /* x: 1 signed, 2 NaN gives 0, 4 flushed; y: rounding (0 nearest, 1 down, 2 up, 3 to zero). */
+    case F2I: {
+        /* x: 1 signed, 2 NaN gives 0, 4 flushed; y: rounding (0 nearest, 1 down, 2 up, 3 to zero); z: bits. */
         A;
+        double low = o->x & 1 ? -ldexp(1, o->z - 1) : 0, high = ldexp(1, o->x & 1 ? o->z - 1 : o->z);
+        u32 nan = o->x & 2 ? 0 : 1u << (o->z - 1), least = (u32)(i64)low, most = (u32)((i64)high - 1);
         EACH {
             double v = as_float(o->x & 4 ? flushed(va[i]) : va[i]);
             v = o->y == 0 ? rint(v) : o->y == 1 ? floor(v) : o->y == 2 ? ceil(v) : trunc(v);
-            if (o->x & 1) d[i] = v != v ? (o->x & 2 ? 0 : 0x80000000u) : v < -2147483648.0 ? 0x80000000u : v >= 2147483648.0 ? 0x7fffffffu : (u32)(i32)v;
-            else d[i] = v != v ? (o->x & 2 ? 0 : 0x80000000u) : v < 0 ? 0 : v >= 4294967296.0 ? 0xffffffffu : (u32)(i64)v;
+            d[i] = v != v ? nan : v < low ? least : v >= high ? most : (u32)(i64)v;
         }
         DONE;
         return;
+    }
     case DADD:
     case DMUL:
     case DFMA:

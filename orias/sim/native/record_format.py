@@ -11,10 +11,11 @@ _INTEGERS: Final = (
 _FLOATS: Final = (
     "FADD", "FMUL", "FFMA", "FSETP", "FMNMX", "I2F", "F2I", "DADD", "DMUL", "DFMA", "DSETP", "I2D", "F2F64", "F2F32", "RCP", "RSQ", "SQRT",
 )  # fmt: skip
+_HALVES: Final = ("HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2", "HSET2", "F2FP", "F2H", "I2H", "I2FD", "FRND", "F2L")
 _ACCESSES: Final = ("LOAD", "STORE")
-CODES: Final = ["NONE", "BRA", *_MOVES, *_INTEGERS, *_FLOATS, *_ACCESSES]
+CODES: Final = ["NONE", "BRA", *_MOVES, *_INTEGERS, *_FLOATS, *_HALVES, *_ACCESSES]
 """A code is its place in the list."""
-PAIRS: Final = ("MOV64", "IMADW", "DADD", "DMUL", "DFMA", "F2F64", "I2D")
+PAIRS: Final = ("MOV64", "IMADW", "DADD", "DMUL", "DFMA", "F2F64", "I2D", "F2L")
 """Codes with results in pairs."""
 RECORD: Final = np.dtype(
     [
@@ -35,5 +36,10 @@ NOWHERE: Final = 7
 
 def enumeration() -> str:
     """The codes as an enumeration in C, and where each kind of them begins."""
-    first = {"FIRST_INTEGER": _INTEGERS[0], "FIRST_FLOAT": _FLOATS[0], "FIRST_ACCESS": _ACCESSES[0]}
+    first = {
+        "FIRST_INTEGER": _INTEGERS[0],
+        "FIRST_FLOAT": _FLOATS[0],
+        "FIRST_HALF": _HALVES[0],
+        "FIRST_ACCESS": _ACCESSES[0],
+    }
     return f"enum {{ {', '.join([*CODES, *(f'{name} = {code}' for name, code in first.items())])} }};\n"

@@ -19,10 +19,15 @@ from orias.sim.native.record import IMMEDIATE, Record, Unknown
 from orias.sim.native.record_format import CODES, PAIRS
 from orias.sim.native.translate_accesses import ACCESSES
 from orias.sim.native.translate_floats import FLOATS
+from orias.sim.native.translate_halves import HALVES
 from orias.sim.native.translate_integers import INTEGERS
 from orias.sim.native.translate_moves import MOVES
 
-_TRANSLATE: Final[dict[str, Callable[[Record], None]]] = {**MOVES, **INTEGERS, **FLOATS, **ACCESSES}
+_TRANSLATE: Final[tuple[dict[str, Callable[[Record], None]], ...]] = (
+    {**MOVES, **INTEGERS, **FLOATS, **ACCESSES},
+    HALVES,
+)
+"""Mnemonic -> what fills its record; the second one has forms that the first one does not know."""
 
 
 def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | None:
@@ -30,9 +35,16 @@ def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | Non
 
     `registers`: rows of registers that every machine has.
     """
-    translate = _TRANSLATE.get(d.op.means or d.op.base)
-    if translate is None:
-        return None
+    name = d.op.means or d.op.base
+    for table in _TRANSLATE:
+        translate = table.get(name)
+        made = translate and _filled(translate, d, address, registers)
+        if made:
+            return made
+    return None
+
+
+def _filled(translate: Callable[[Record], None], d: Decoded, address: int, registers: int) -> tuple[object, ...] | None:
     s = Site(d.op, d.dst, d.src, address, d.op.means != "")
     r = Record(s)
     guard = -1

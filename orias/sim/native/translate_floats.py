@@ -11,10 +11,10 @@ from orias.sim.native.record import Record, Unknown
 from orias.sim.native.record_format import COMPARISONS, LOGIC
 
 _FTZ, _SAT, _WITH_NAN = 1, 2, 4
-_OF_FLOATS: Final = {
+COMPARED: Final = {
     **COMPARISONS, "LTU": 8, "LEU": 9, "GTU": 10, "GEU": 11, "EQU": 12, "NEU": 13, "NUM": 14, "NAN": 15,
 }  # fmt: skip
-_ROUNDS: Final = {"RN": 0, "RM": 1, "FLOOR": 1, "RP": 2, "CEIL": 2, "RZ": 3, "TRUNC": 3}
+ROUNDS: Final = {"RN": 0, "RM": 1, "FLOOR": 1, "RP": 2, "CEIL": 2, "RZ": 3, "TRUNC": 3}
 
 
 def _nearest(r: Record) -> None:
@@ -60,13 +60,13 @@ def _double(code: str, count: int) -> Callable[[Record], None]:
 def _setp(code: str, wide: bool) -> Callable[[Record], None]:
     def translate(r: Record) -> None:
         s = r.s
-        r.only(*_OF_FLOATS, *LOGIC, "FTZ")
+        r.only(*COMPARED, *LOGIC, "FTZ")
         r.code = code
         r.flags()
         r.real(s.src[0], wide)
         r.real(s.src[1], wide)
         r.predicate(0, s.src[2])
-        r.x = next(_OF_FLOATS[x] for x in s.op.mods if x in _OF_FLOATS)
+        r.x = next(COMPARED[x] for x in s.op.mods if x in COMPARED)
         r.y = next(LOGIC[x] for x in s.op.mods if x in LOGIC)
         r.z = 1 if r.has("FTZ") else 0
 
@@ -95,12 +95,13 @@ def _i2f(r: Record) -> None:
 
 def _f2i(r: Record) -> None:
     s = r.s
-    r.only("U32", "S32", "FTZ", "NTZ", "F32", *_ROUNDS)
+    r.only("U32", "S32", "U16", "S16", "U8", "S8", "FTZ", "NTZ", "F32", *ROUNDS)
     r.code = "F2I"
     r.result(s.regs[0])
     r.real(s.src[0])
-    r.x = (0 if r.has("U32") else 1) | (2 if r.has("NTZ") else 0) | (4 if r.has("FTZ") else 0)
-    r.y = next((_ROUNDS[x] for x in s.op.mods if x in _ROUNDS), 0)
+    r.x = (0 if r.has("U32", "U16", "U8") else 1) | (2 if r.has("NTZ") else 0) | (4 if r.has("FTZ") else 0)
+    r.y = next((ROUNDS[x] for x in s.op.mods if x in ROUNDS), 0)
+    r.z = 8 if r.has("U8", "S8") else 16 if r.has("U16", "S16") else 32
 
 
 def _f2f(r: Record) -> None:

@@ -5,13 +5,15 @@
  * and then done.  A run stops before the first instruction that is not known here, or whose access needs a closer look. */
 #include "accesses.h"
 #include "floats.h"
+#include "halves.h"
 #include "integers.h"
 #include "moves.h"
 
 static void step(const State *s, const Rows *r, const Op *o, i64 at, i64 n, const u8 *mask) {
     if (o->code < FIRST_INTEGER) step_moves(s, r, o, at, n, mask);
     else if (o->code < FIRST_FLOAT) step_integers(s, r, o, at, n, mask);
-    else step_floats(s, r, o, at, n, mask);
+    else if (o->code < FIRST_HALF) step_floats(s, r, o, at, n, mask);
+    else step_halves(s, r, o, at, n, mask);
 }
 
 /* Whether pieces of threads may run an instruction each for itself. */

@@ -1,0 +1,224 @@
+"""All inputs of instructions with at most 32 bits of input: our code in the simulator against C on the host.
+
+usage: python -m tools.judge.every_input.campaign RESULTS.jsonl [--arch sm_NN] [--match PATTERN] [--bits N] [--most N] [--until HH:MM] [--json] [--quiet]
+
+Instructions that compile to the same code run once, and each is judged on the results.  ``--most``: where the inputs are 2^32, at most so many
+of them, in equal steps of whole ranges.  A line of RESULTS for each instruction, with a hash of its code and of what the simulator is made of;
+goes on where it was stopped.  After a run with ``--most`` a longer one knows which code is the same and takes what cost least first.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orias
+from orias.diag import CompileError
+from orias.progress import Bar
+from orias.sim import SimError, load
+from tools.judge.clock import moment
+from tools.judge.every_input.host import Check, checks, wrong_inputs
+from tools.judge.every_input.instructions import BLACKWELL, Instruction, instructions
+from tools.judge.every_input.kernel import Planes, module
+
+RANGE: Final = 1 << 22
+"""Inputs of one launch where there are 2^32."""
+_TOGETHER: Final = 64
+"""Instructions that are compiled together."""
+FEW: Final = 1 << 24
+"""Up to so many inputs the checks are compiled together, and fast: that costs more than their runs."""
+_TREE: Final = Path(__file__).parents[3]
+
+
+class Group(NamedTuple):
+    """Instructions with the same code, the code, and what it is a hash of."""
+
+    members: list[Instruction]
+    image: Any
+    code: str
+
+
+def semantics() -> str:
+    """A hash of the files that say what code does in the simulator, and of this tool's kernels."""
+    digest = hashlib.sha256()
+    folders = (_TREE / "orias" / "sim", _TREE / "orias" / "semantics")
+    files = [p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".c", ".h")]
+    for path in sorted((*files, Path(__file__).with_name("kernel.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def commit() -> str:
+    """The commit of the tree, with a mark where files differ from it."""
+    done = subprocess.run(["git", "-C", str(_TREE), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def code_of(data: bytes, name: str) -> str:
+    """A hash of a cubin, which has no name of the instruction in it."""
+    return hashlib.sha256(data + name.encode()).hexdigest()[:12]
+
+
+def ranges(bits: int, most: int) -> Iterator[tuple[int, int]]:
+    """First inputs and numbers of inputs of the launches: all 2^bits, or `most` of them in equal steps."""
+    if bits <= 16:
+        yield 0, 1 << 16
+        return
+    size = min(RANGE, most)
+    parts = min(most, 1 << bits) // size
+    for k in range(parts):
+        yield k * ((1 << bits) // parts), size
+
+
+def run(group: Group, tests: list[Check], most: int) -> list[dict[str, Any]]:
+    """Runs all inputs of a group; number of inputs and wrong ones of each member."""
+    first = group.members[0]
+    size = max(1 << 16, min(RANGE, most)) if first.bits > 16 else 1 << 16
+    planes = Planes(group.image, first.outs, size)
+    lines: list[dict[str, Any]] = [{"inputs": 0, "wrong": 0, "first": []} for _ in group.members]
+    for base, count in ranges(first.bits, most):
+        places = planes.run(base, count)
+        for check, line in zip(tests, lines, strict=True):
+            n, some = wrong_inputs(check, base, count, places)
+            line["inputs"] += count
+            line["wrong"] += n
+            line["first"] += [hex(x) for x in some[: 8 - len(line["first"])]]
+    return lines
+
+
+def judge(group: Group, tests: list[Check], most: int, arch: str) -> list[dict[str, Any]]:
+    """The lines of results of a group."""
+    start = time.process_time()
+    try:
+        results = run(group, tests, most)
+    except SimError as e:
+        results = [{"inputs": 0, "wrong": 0, "first": [str(e)[:200]]} for _ in group.members]
+    seconds = round(time.process_time() - start, 2)
+    lines = []
+    for i, line in zip(group.members, results, strict=True):
+        same = {"same code as": group.members[0].name} if i is not group.members[0] else {}
+        lines.append(
+            {
+                "instruction": i.name,
+                "arch": i.arch or arch,
+                "bits": i.bits,
+                **line,
+                **same,
+                "seconds": seconds,
+                "code": group.code,
+            }
+        )
+    return lines
+
+
+def groups(chosen: list[Instruction], arch: str, out: Callable[[dict[str, Any]], None]) -> list[Group]:
+    """The instructions by their code; refusals are written to `out`."""
+    found: dict[str, Group] = {}
+    for i in chosen:
+        target = i.arch or arch
+        try:
+            data = orias.compile(module(i, target), arch=target).data
+        except CompileError as e:
+            out(
+                {
+                    "instruction": i.name,
+                    "arch": target,
+                    "bits": i.bits,
+                    "inputs": 0,
+                    "wrong": 0,
+                    "refused": str(e)[:200],
+                }
+            )
+            continue
+        code = code_of(data, f"{target} {i.bits}")
+        if code not in found:
+            found[code] = Group([], load(data), code)
+        found[code].members.append(i)
+    return list(found.values())
+
+
+def parts(chosen: list[Instruction], earlier: dict[str, dict[str, Any]]) -> list[list[Instruction]]:
+    """Instructions whose code an earlier and shorter run found to be the same, those that took least time first; the others before them."""
+    by_code: dict[str, list[Instruction]] = defaultdict(list)
+    for i in chosen:
+        by_code[earlier[i.name]["code"] if i.name in earlier else ""].append(i)
+    new = by_code.pop("", [])
+    known = sorted(by_code.values(), key=lambda some: float(earlier[some[0].name]["seconds"]))
+    return [new[k : k + _TOGETHER] for k in range(0, len(new), _TOGETHER)] + known
+
+
+def main() -> int:
+    """The command line."""
+    p = argparse.ArgumentParser(prog="python -m tools.judge.every_input.campaign")
+    p.add_argument("results", type=Path)
+    p.add_argument("--arch", default="sm_90")
+    p.add_argument("--match", default="")
+    p.add_argument("--bits", type=int, default=0)
+    p.add_argument("--most", type=int, default=1 << 32)
+    p.add_argument("--until", default="")
+    p.add_argument("--json", action="store_true")
+    p.add_argument("--quiet", action="store_true")
+    a = p.parse_args()
+    lines = [json.loads(x) for x in a.results.read_text().splitlines()] if a.results.exists() else []
+    number = int(a.arch[3:].rstrip("af"))
+    inputs = {16: 1 << 16, 32: a.most}
+    done = {(x["instruction"], x["arch"]) for x in lines if "refused" in x or x["inputs"] >= inputs[x["bits"]]}
+    chosen = [
+        i for i in instructions()
+        if re.search(a.match, i.name) and (i.sm <= number or i.arch) and a.bits in (0, i.bits) and (i.name, i.arch or a.arch) not in done
+    ]  # fmt: skip
+    earlier = {x["instruction"]: x for x in lines if "code" in x and x["arch"] in (a.arch, BLACKWELL)}
+    bar, end = Bar(a.quiet or a.json), moment(a.until)
+    meaning, at = semantics(), commit()
+    with a.results.open("a") as file:
+
+        def out(line: dict[str, Any]) -> None:
+            lines.append(line)
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+
+        ready = 0
+        for some in parts(chosen, earlier):
+            if time.time() > end:
+                break
+            bar(ready, len(chosen), some[0].name)
+            found = groups(some, a.arch, out)
+            members = [i for group in found for i in group.members]
+            many = a.most <= FEW or members[0].bits <= 16
+            tests = dict(zip((i.name for i in members), checks(members, optimise=not many), strict=True))
+            for group in found:
+                if time.time() > end:
+                    break
+                bar(ready, len(chosen), group.members[0].name)
+                for line in judge(group, [tests[i.name] for i in group.members], a.most, a.arch):
+                    out({**line, "semantics": meaning, "commit": at})
+                ready += len(group.members)
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for x in lines:
+        key = x["instruction"], x["arch"]
+        if key not in best or x["inputs"] >= best[key]["inputs"]:
+            best[key] = x
+    last = list(best.values())
+    wrong = [x for x in last if x["wrong"] or not x["inputs"]]
+    if a.json:
+        print(json.dumps(last))
+    else:
+        for bits in (16, 32):
+            mine = [x for x in last if x["bits"] == bits]
+            whole = sum(x["inputs"] == 1 << bits for x in mine)
+            total = f"{sum(x['inputs'] for x in mine):,} inputs, {sum(x['wrong'] for x in mine)} wrong"
+            print(f"{len(mine)} instructions with {bits} bits of input, {whole} of them with all: {total}")
+        for x in wrong:
+            print(x)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

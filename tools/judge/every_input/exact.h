@@ -1,0 +1,233 @@
+/* Exact results of PTX instructions, from C's own arithmetic and exact integers.  Nothing here knows the simulator or the folder. */
+#pragma once
+#include <fenv.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+typedef __int128 i128;
+typedef unsigned __int128 u128;
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { RN, RZ, RM, RP, RNA };
+enum { FTZ = 1, SAT = 2, RELU = 4, FINITE = 8 };
+
+INLINE float f32(u32 w) {
+    float f;
+    memcpy(&f, &w, 4);
+    return f;
+}
+INLINE u32 bits32(float f) {
+    u32 w;
+    memcpy(&w, &f, 4);
+    return w;
+}
+INLINE u64 bits64(double f) {
+    u64 w;
+    memcpy(&w, &f, 8);
+    return w;
+}
+
+/* Formats: bits of exponent and mantissa, the pattern of infinity, of the largest number, and a NaN. */
+#define F16 5, 10
+#define BF16 8, 7
+#define F32 8, 23
+#define F64 11, 52
+#define TF32 8, 10
+#define E4M3 4, 3
+#define E5M2 5, 2
+#define E2M3 2, 3
+#define E3M2 3, 2
+#define E2M1 2, 1
+
+/* (-1)^neg * m * 2^e, exactly; kind 0: finite, 1: infinite, 2: NaN. */
+typedef struct {
+    u64 m;
+    int e, neg, kind;
+} Number;
+
+INLINE Number number(u64 w, int E, int M) {
+    u64 x = w >> M & ((1u << E) - 1), f = w & (((u64)1 << M) - 1);
+    Number r = {x ? f | (u64)1 << M : f, (int)(x ? x : 1) - ((1 << (E - 1)) - 1) - M, w >> (E + M) & 1, 0};
+    if (x == (1u << E) - 1) r.kind = f ? 2 : 1;
+    return r;
+}
+/* Formats without infinities: all patterns but those of `nan` are numbers. */
+INLINE Number narrow(u64 w, int E, int M, u64 nan) {
+    Number r = number(w, E, M);
+    u64 x = w >> M & ((1u << E) - 1), f = w & (((u64)1 << M) - 1);
+    if (r.kind) r = (Number){f | (u64)1 << M, (int)x - ((1 << (E - 1)) - 1) - M, r.neg, 0};
+    if ((w & (((u64)1 << (E + M)) - 1)) == nan) r.kind = 2;
+    return r;
+}
+INLINE Number flushed(Number x, int E, int M) {
+    if (!x.kind && x.m < (u64)1 << M) x.m = 0;
+    return x;
+}
+INLINE Number of_int(i64 v) {
+    Number r = {v < 0 ? 0 - (u64)v : (u64)v, 0, v < 0, 0};
+    return r;
+}
+INLINE Number of_uint(u64 v) {
+    Number r = {v, 0, 0, 0};
+    return r;
+}
+
+/* The magnitude's pattern rounded, without an end to the exponents. */
+INLINE u64 magnitude(Number x, int E, int M, int mode) {
+    const int bias = (1 << (E - 1)) - 1;
+    if (!x.m) return 0;
+    int top = 63 - __builtin_clzll(x.m) + x.e, at = top < 1 - bias ? 1 - bias : top, s = at - M - x.e;
+    u64 q, rest, half;
+    if (s <= 0) q = x.m << -s, rest = 0, half = 1;
+    else if (s >= 64) q = 0, rest = 1, half = 2;
+    else q = x.m >> s, rest = x.m & (((u64)1 << s) - 1), half = (u64)1 << (s - 1);
+    int up = 0;
+    if (mode == RN) up = rest > half || (rest == half && (q & 1));
+    else if (mode == RNA) up = rest >= half && rest;
+    else if (mode == RM) up = x.neg && rest;
+    else if (mode == RP) up = !x.neg && rest;
+    return q + up + ((u64)(at + bias - 1) << M);
+}
+INLINE u64 SIGN(int E, int M) { return (u64)1 << (E + M); }
+INLINE u64 INF(int E, int M) { return (u64)((1 << E) - 1) << M; }
+INLINE u64 QUIET(int E, int M) { return INF(E, M) | (u64)1 << (M - 1); }
+
+/* Saturation to [0, 1] and relu of a pattern that is not a NaN. */
+INLINE u64 clamped(u64 r, int E, int M, int how) {
+    u64 one = (u64)((1 << (E - 1)) - 1) << M;
+    if (how & SAT) return r & SIGN(E, M) ? 0 : r > one ? one : r;
+    if (how & RELU) return r & SIGN(E, M) ? 0 : r;
+    return r;
+}
+/* A number in a format with infinities. */
+INLINE u64 rounded(Number x, int E, int M, int mode, int how) {
+    u64 sign = x.neg ? SIGN(E, M) : 0, inf = INF(E, M), r;
+    if (x.kind == 2) return how & SAT ? 0 : QUIET(E, M);
+    if (x.kind == 1) r = how & FINITE ? inf - 1 : inf;
+    else {
+        r = magnitude(x, E, M, mode);
+        if (r >= inf) {
+            int away = mode == RN || mode == RNA || (mode == RM && x.neg) || (mode == RP && !x.neg);
+            r = away && !(how & FINITE) ? inf : inf - 1;
+        }
+        if (how & FTZ && r < (u64)1 << M) r = 0;
+    }
+    return clamped(sign | r, E, M, how);
+}
+/* To a narrow format, saturating to `max`; a NaN gives `nan`. */
+INLINE u64 to_narrow(Number x, int E, int M, u64 max, u64 nan, int how) {
+    if (x.kind == 2) return nan;
+    u64 r = x.kind ? max : magnitude(x, E, M, RN);
+    if (r > max) r = max;
+    return how & RELU && x.neg ? 0 : (x.neg ? SIGN(E, M) : 0) | r;
+}
+INLINE int is_nan(u64 w, int E, int M) { return (w & (SIGN(E, M) - 1)) > INF(E, M); }
+
+/* A number of f64 as an integer of `bits` bits, saturated; a NaN gives 0.  `v` is integral or a NaN. */
+INLINE u64 saturated(double v, int bits, int is_signed) {
+    double high = ldexp(1, is_signed ? bits - 1 : bits);
+    if (v != v) return 0;
+    if (is_signed) return v >= high ? ((u64)1 << (bits - 1)) - 1 : v < -high ? 0 - ((u64)1 << (bits - 1)) : (u64)(i64)v;
+    return v >= high ? ~(u64)0 >> (64 - bits) : v < 0 ? 0 : (u64)v;
+}
+INLINE double integral(double v, int mode) {
+    return mode == RN ? __builtin_rint(v) : mode == RZ ? __builtin_trunc(v) : mode == RM ? __builtin_floor(v) : __builtin_ceil(v);
+}
+/* The value of a format of up to 32 bits. */
+INLINE double value(u64 w, int E, int M) {
+    if (M == 23) return f32(w);
+    if (E == 8) return f32((u32)w << (23 - M));
+    _Float16 h;
+    u16 n = w;
+    memcpy(&h, &n, 2);
+    return h;
+}
+INLINE u32 flush32(u32 w) { return w & 0x7f800000u ? w : w & 0x80000000u; }
+
+/* A f64 that is exact as a Number. */
+INLINE Number exactly(double v) { return number(bits64(v), F64); }
+
+/* The exact sum of two finite numbers whose exponents differ by less than 100 and whose mantissas have up to 24 bits, rounded to odd
+ * in 62 bits, which a later rounding to at most 60 bits does not notice.  `down`: the sign of an exact zero of unlike signs. */
+INLINE Number sum(Number a, Number b, int down) {
+    if (a.kind || b.kind) {
+        Number r = a.kind >= b.kind ? a : b;
+        if (a.kind == 1 && b.kind == 1 && a.neg != b.neg) r.kind = 2;
+        return r;
+    }
+    if (!a.m && !b.m) return a.neg == b.neg ? a : (Number){0, 0, down, 0};
+    if (!a.m) return b;
+    if (!b.m) return a;
+    if (a.e < b.e) {
+        Number t = a;
+        a = b;
+        b = t;
+    }
+    int s = a.e - b.e;
+    u128 x, y = b.m;
+    int e = b.e;
+    if (s <= 100) x = (u128)a.m << s;
+    else x = (u128)a.m << 100, y = 1, e = a.e - 100; /* b is too small to matter but for its being there */
+    i128 v = (a.neg ? -(i128)x : (i128)x) + (b.neg ? -(i128)y : (i128)y);
+    if (!v) return (Number){0, 0, down, 0};
+    int neg = v < 0;
+    u128 w = neg ? -(u128)v : (u128)v;
+    u64 high = w >> 64;
+    if (high || (u64)w >> 62) {
+        int k = high ? 66 - __builtin_clzll(high) : 2;
+        u64 sticky = (w & (((u128)1 << k) - 1)) != 0;
+        return (Number){(u64)(w >> k) | sticky, e + k, neg, 0};
+    }
+    return (Number){(u64)w, e, neg, 0};
+}
+INLINE Number product(Number a, Number b) {
+    Number r = {a.m * b.m, a.e + b.e, a.neg ^ b.neg, 0};
+    if (a.kind == 2 || b.kind == 2) r.kind = 2;
+    else if (a.kind || b.kind) r.kind = (!a.kind && !a.m) || (!b.kind && !b.m) ? 2 : 1;
+    return r;
+}
+/* The number of two patterns that is smaller (or larger), -0 below +0; of one NaN the other, of two a NaN; `nan`: of one NaN a NaN. */
+INLINE u64 chosen(u64 a, u64 b, int E, int M, int low, int nan) {
+    int na = is_nan(a, E, M), nb = is_nan(b, E, M);
+    if (na | nb) return nan || (na & nb) ? QUIET(E, M) : na ? b : a;
+    i64 s = SIGN(E, M), x = a & s ? -(i64)(a & (s - 1)) - 1 : (i64)a, y = b & s ? -(i64)(b & (s - 1)) - 1 : (i64)b;
+    return (x < y) == low ? a : b;
+}
+INLINE u64 flush(u64 w, int E, int M) { return w & INF(E, M) ? w : w & SIGN(E, M); }
+/* What flushing may make of a result: a number below the least normal one that rounds up to it is subnormal or not by either reading. */
+INLINE u64 tiny(Number x, u64 r, int E, int M, int how) {
+    if (!(how & FTZ) || x.kind || !x.m || magnitude(x, E, M, RZ) >= (u64)1 << M) return r;
+    return clamped(x.neg ? SIGN(E, M) : 0, E, M, how);
+}
+
+/* Whether `y` is within the accuracy of an approximate function, whose value is `want` (0 relative and absolute: as rounded). */
+INLINE int near(double x, double want, u32 w, double relative, double absolute, double largest, int ftz) {
+    double y = f32(w), size = __builtin_fabs(want), allowed = relative * size, error = __builtin_fabs(y - want);
+    if (allowed < absolute) allowed = absolute;
+    double normal = 0x1p-126, least = ftz ? normal : 0x1p-148;
+    int ok = error <= allowed || (size < normal && error <= least);
+    ok |= size * (1 + relative) > 0x1.fffffep127 && __builtin_isinf(y) && (y < 0) == (want < 0);
+    ok |= (want != want && y != y) || (__builtin_isinf(want) && y == want);
+    if (__builtin_fabs(x) > largest && !__builtin_isinf(x)) ok = __builtin_fabs(y) <= 1;
+    if (ftz && y != 0 && __builtin_fabs(y) < normal) ok = 0;
+    return ok;
+}
+/* The same for f16 and bf16, whose rounding counts as well. */
+INLINE int near16(double x, double want, double y, double relative, double absolute, int E, int M) {
+    double size = __builtin_fabs(want), allowed = relative * size, error = __builtin_fabs(y - want);
+    double most = ldexp(2 - ldexp(1, -M), (1 << (E - 1)) - 1), normal = ldexp(1, 2 - (1 << (E - 1)));
+    if (allowed < absolute) allowed = absolute;
+    if (want != want || y != y) return want != want && y != y;
+    if (size * (1 + relative) > most && __builtin_isinf(y)) return (y < 0) == (want < 0);
+    return error <= allowed || (size < normal && error <= (E == 8 ? normal : ldexp(normal, -M)));
+}

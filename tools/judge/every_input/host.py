@@ -1,0 +1,120 @@
+"""Builds and calls the host's side: a C function for each instruction that compares results with what it gives."""
+
+import ctypes
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from orias import c_library
+from tools.judge.every_input.instructions import FLOATS, Instruction
+
+_HEADER: Final = Path(__file__).with_name("exact.h")
+_PLANES: Final = {"b16": "u16", "b32": "u32", "b64": "u64", "pred": "u8"}
+BYTES: Final = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
+_OPTIONS: Final = (
+    "-O3",
+    "-march=native",
+    "-frounding-math",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fwrapv",
+    "-w",
+    "-lm",
+)
+_PLACES: Final = 8
+"""Wrong inputs that a call gives at the most."""
+Check = Any
+"""``check(base, count, planes, wrong)``: how many of the inputs from `base` on gave something else; the first ones are in `wrong`."""
+
+
+def _same(kind: str, k: int) -> str:
+    g, t = f"g{k}", f"o{k}"
+    plain = f"({g} == ({_CAST}){t}) | ({g} == ({_CAST})p{k})"
+    if kind in FLOATS:
+        return f"{plain} | (is_nan({g}, {kind.upper()}) & is_nan({t}, {kind.upper()}))"
+    if kind == "f16x2":
+        halves = [
+            f"(({g} >> {s} & 0xffff) == ({t} >> {s} & 0xffff) | (is_nan({g} >> {s} & 0xffff, F16) & is_nan({t} >> {s} & 0xffff, F16)))"
+            for s in (0, 16)
+        ]
+        return " & ".join(halves)
+    return plain
+
+
+_CAST: Final = "T"
+
+
+def _function(number: int, i: Instruction) -> str:
+    outs = range(len(i.outs))
+    inputs = "u32 a0 = word;" if i.ins == ("b32",) else "u32 a0 = word & 0xffff, a1 = word >> 16;"
+    reads = " ".join(f"const {_PLANES[r]} g{k} = q{k}[j];" for k, r in enumerate(i.outs))
+    if i.kinds == ("judged",):
+        body = f"int ok; {i.c}"
+    else:
+        sames = []
+        for k, kind in enumerate(i.kinds):
+            sames.append(f"({_same(kind, k).replace(f'({_CAST})', f'({_PLANES[i.outs[k]]})')})")
+        alternatives = " ".join(f"u64 o{k} = 0, p{k} = ~(u64)0;" for k in outs)
+        used = (
+            " ".join(f"if (p{k} == ~(u64)0) p{k} = o{k};" for k in outs)
+            if "p0 =" in i.c
+            else " ".join(f"p{k} = o{k};" for k in outs)
+        )
+        body = f"int any = 0; {alternatives} {i.c} {used} int ok = any | ({' & '.join(sames)});"
+    pointers = " ".join(f"const {_PLANES[r]} *restrict q{k} = planes[{k}];" for k, r in enumerate(i.outs))
+    mode = {"RN": "FE_TONEAREST", "RZ": "FE_TOWARDZERO", "RM": "FE_DOWNWARD", "RP": "FE_UPWARD"}[i.mode]
+    return f"""
+static __attribute__((noinline)) u32 block_{number}(u32 base, i64 first, i64 last, void **planes, u8 *bad) {{
+    {pointers}
+    u32 some = 0;
+    for (i64 j = first; j < last; j++) {{
+        const u32 word = base + (u32)j; {inputs} {reads}
+        {body}
+        bad[j - first] = !ok;
+        some |= !ok;
+    }}
+    return some;
+}}
+__attribute__((visibility("default"))) i64 check_{number}(u32 base, i64 count, void **planes, u32 *wrong) {{
+    u8 bad[4096];
+    i64 n = 0;
+    fesetround({mode});
+    for (i64 at = 0; at < count; at += 4096) {{
+        i64 to = at + 4096 < count ? at + 4096 : count;
+        if (block_{number}(base, at, to, planes, bad))
+            for (i64 j = at; j < to; j++)
+                if (bad[j - at] && n++ < {_PLACES}) wrong[n - 1] = base + (u32)j;
+    }}
+    fesetround(FE_TONEAREST);
+    return n;
+}}
+"""
+
+
+def checks(instructions: Sequence[Instruction], optimise: bool = True) -> list[Check]:
+    """The compiled checks of some instructions."""
+    text = _HEADER.read_text() + "".join(_function(k, i) for k, i in enumerate(instructions))
+    options = [o if optimise or o != "-O3" else "-O1" for o in _OPTIONS]
+    name = hashlib.sha256("\0".join((text, *options, c_library.compiler() or "")).encode()).hexdigest()[:16]
+    place = c_library.cache() / f"host-{name}.so"
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        c_library.build(text, place, options)
+    library = ctypes.CDLL(os.fspath(place))
+    out = []
+    for k in range(len(instructions)):
+        check = getattr(library, f"check_{k}")
+        check.restype = ctypes.c_int64
+        check.argtypes = [ctypes.c_uint32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+        out.append(check)
+    return out
+
+
+def wrong_inputs(check: Check, base: int, count: int, planes: Sequence[int]) -> tuple[int, list[int]]:
+    """How many inputs from `base` on are wrong, and the first of them; `planes`: addresses of the outputs."""
+    addresses = (ctypes.c_void_p * len(planes))(*planes)
+    wrong = (ctypes.c_uint32 * _PLACES)()
+    n = int(check(base, count, addresses, wrong))
+    return n, list(wrong[: min(n, _PLACES)])
