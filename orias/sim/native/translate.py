@@ -9,7 +9,7 @@ from typing import Final
 
 from orias.isa.decode import Decoded
 from orias.isa.operand import (
-    K_P,
+    K_UP,
     PT,
     in_file,
 )
@@ -19,10 +19,11 @@ from orias.sim.native.record import IMMEDIATE, Record, Unknown
 from orias.sim.native.record_format import CODES, PAIRS
 from orias.sim.native.translate_accesses import ACCESSES
 from orias.sim.native.translate_floats import FLOATS
+from orias.sim.native.translate_halves import HALVES
 from orias.sim.native.translate_integers import INTEGERS
 from orias.sim.native.translate_moves import MOVES
 
-_TRANSLATE: Final[dict[str, Callable[[Record], None]]] = {**MOVES, **INTEGERS, **FLOATS, **ACCESSES}
+_TRANSLATE: Final[dict[str, Callable[[Record], None]]] = {**MOVES, **INTEGERS, **FLOATS, **HALVES, **ACCESSES}
 
 
 def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | None:
@@ -38,13 +39,11 @@ def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | Non
     guard = -1
     try:
         if d.guard != PT:
-            if not in_file(d.guard, K_P) or s.uniform:
+            if s.uniform and not in_file(d.guard, K_UP):
                 return None
-            guard = r.condition(d.guard)
+            # Guards are read for threads, those of uniform instructions too.
+            guard = r.condition(d.guard) | (16 if in_file(d.guard, K_UP) else 0)
         translate(r)
-        whole = r.code in ("SHFL", "VOTE")
-        if whole and guard >= 0:
-            return None
     except (Unknown, IndexError, StopIteration, KeyError, ValueError):
         return None
     top = max(r.top, r.d + (2 if r.code in PAIRS else r.words) - 1)
@@ -55,5 +54,5 @@ def record(d: Decoded, address: int, registers: int) -> tuple[object, ...] | Non
         return None
     kind, flag, value, high = zip(*r.sources, strict=True)
     return (
-        CODES.index(r.code), guard, r.d, 1 if s.uniform else 2 if whole else 0, kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z, 0,
+        CODES.index(r.code), guard, r.d, 1 if s.uniform else 0, kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z, 0,
     )  # fmt: skip
