@@ -88,8 +88,19 @@ class Runner(Protocol):
     parts: list[tuple[int, Active]]
     """After a run in which some threads got further than others, all of them with their next instructions, the lowest last."""
 
-    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool) -> tuple[int, int, int]:
-        """The next instruction, and the steps and instructions of threads that were done; -1 as `end`: anywhere."""
+    polled: bool
+    """In the last run an atomic was executed."""
+
+    def attach(self, alive: Arr, arrived: Arr) -> None:
+        """Tells of live lanes of each warp, and of arrivals at barriers of blocks; the arrays stay the same."""
+
+    def run(
+        self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool, left: int
+    ) -> tuple[int, int, int]:
+        """The next instruction, and the steps and instructions of threads that were done; -1 as `end`: anywhere.
+
+        `left`: threads of all that have not exited.
+        """
 
 
 class Engine:
@@ -249,6 +260,8 @@ class Engine:
         count_of_plans = len(plans)
         timing = self.timing
         vector = self.vector if timing is None and m.watch is None else None
+        if vector is not None:
+            vector.attach(self.alive_mask, self.bar_arrived)
         while self.left:
             pc, cur, apart = self._pick()
             groups = self.groups
@@ -256,8 +269,10 @@ class Engine:
                 if vector is not None and self.steps < self.pause:
                     end = min((g for g in groups if g > pc), default=-1) if groups and not apart else -1
                     alone = not (groups or self.apart or apart)
-                    pc, steps, instructions = vector.run(pc, cur, end, self.pause - self.steps, alone, apart)
+                    most = self.pause - self.steps
+                    pc, steps, instructions = vector.run(pc, cur, end, most, alone, apart, self.left)
                     if steps or vector.parts:
+                        self.polled = self.polled or vector.polled
                         self.steps += steps
                         m.clock += steps
                         self.instructions += instructions

@@ -76,6 +76,7 @@ class Active:
         "_sel",
         "_warp_of",
         "_warps",
+        "_warp_rows",
         "_words",
         "first",
         "lanes",
@@ -97,6 +98,7 @@ class Active:
         self.lanes: Arr | None = None
         self._mask: Arr | None = None
         self._rows: Active | None = None
+        self._warp_rows: tuple[int, int, Arr | None] | None = None
         self._words: Arr | None = None
         self._warp_of: Arr | None = None
         self._warps: Arr | None = None
@@ -175,6 +177,19 @@ class Active:
             self._mask = np.zeros(self.stop - self.first, np.bool_)
             self._mask[self.index - self.first] = True
         return self._mask
+
+    @property
+    def warp_rows(self) -> tuple[int, int, Arr | None]:
+        """The range of whole warps that has the threads: first, end, and which threads these are, None for all."""
+        if self._warp_rows is None:
+            first, stop = self.first & -32, -(-self.stop // 32) * 32
+            if (first, stop) == (self.first, self.stop):
+                self._warp_rows = first, stop, None if self.n == stop - first else self.mask
+            else:
+                lanes = np.zeros(stop - first, np.bool_)
+                lanes[self.first - first : self.stop - first] = True if self.n == self.stop - self.first else self.mask
+                self._warp_rows = first, stop, lanes
+        return self._warp_rows
 
     @property
     def words(self) -> Arr:
@@ -399,8 +414,9 @@ class Machine:
         self.uniform_predicate_store: Final = np.zeros((8, self.warps), np.bool_)
         self.uniform_predicate_store[7] = True
         self.UP: list[Arr] = list(self.uniform_predicate_store)
-        self.B: defaultdict[int, Arr] = defaultdict(lambda: np.zeros(threads, U32))
-        """Convergence barrier registers by number; most kernels use few."""
+        self.barrier_store: Final = np.zeros((16, threads), U32)
+        self.B: list[Arr] = list(self.barrier_store)
+        """Convergence barrier registers: the members of the barrier that each thread holds."""
         self.stamp: defaultdict[int, int] = defaultdict(int)
         """How often a builder's setter has written each register."""
         self.derived: dict[tuple[int, int], Any] = {}

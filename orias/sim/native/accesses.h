@@ -1,6 +1,6 @@
 /* Loads and stores. */
 #pragma once
-#include "rows.h"
+#include "floats.h"
 
 /* The allocation that holds an offset, -1 if there is none. */
 static i64 allocation(const State *s, i64 offset) {
@@ -224,13 +224,65 @@ static int store_rows(State *s, const Rows *r, const Op *o, i64 first, i64 stop)
     return 1;
 }
 
-/* An access of the threads from `first` up to `stop` with a mask (NULL: all); 0 if it was left undone. */
-static int reach(State *s, const Rows *r, const Op *o, i64 first, i64 stop, const u8 *mask) {
+/* What an atomic leaves in memory; `how` as in the Op. */
+static u64 updated(u64 old, u64 v, u64 next, i32 how, i64 size) {
+    int sign = how & 16;
+    i64 p = size == 4 ? (i32)old : (i64)old, q = size == 4 ? (i32)v : (i64)v;
+    switch (how & 15) {
+    case 0:
+        if (!(how & 32)) return old + v;
+        if (size == 8) return canonical64(as_double(old) + as_double(v));
+        if (how & 64) return flushed(canonical(as_float(flushed(old)) + as_float(flushed(v))));
+        return canonical(as_float(old) + as_float(v));
+    case 1: return sign ? (p < q ? old : v) : old < v ? old : v;
+    case 2: return sign ? (p > q ? old : v) : old > v ? old : v;
+    case 3: return old & v;
+    case 4: return old | v;
+    case 5: return old ^ v;
+    case 6: return v;
+    case 7: return old >= v ? 0 : old + 1;
+    case 8: return old == 0 || old > v ? v : old - 1;
+    default: return old == v ? next : old;
+    }
+}
+
+/* Atomics of n threads in their order.  p[0] of the Op: what is done, 16 signed, 32 on floats, 64 flushed; p[1]: the register of the
+ * new value of a compare-and-swap, -1 for 0. */
+static void atom(State *s, const Rows *r, const Op *o, i64 at, i64 n, const u8 *on, const u64 *a) {
+    i64 size = o->x & 255;
+    u64 v[PIECE];
+    u32 t[PIECE];
+    if (size == 8) source64(s, r, o, 2, at, n, v);
+    else {
+        const u32 *w = source(s, r, o, 2, at, n, t, 0);
+        EACH v[i] = w[i];
+    }
+    const u32 *low = o->p[1] < 0 ? 0 : r->rows + (i64)o->p[1] * r->width + at, *high = low ? low + r->width : 0;
+    u32 *d = o->d < 0 ? 0 : r->rows + (i64)o->d * r->width + at;
+    for (i64 i = 0; i < n; i++) {
+        if (on && !on[i]) continue;
+        u64 next = (o->p[0] & 15) != 9 || !low ? 0 : size == 8 ? (u64)high[i] << 32 | low[i] : low[i], old;
+        if (size == 8) {
+            old = AT(u64, a[i]);
+            *(u64 *)a[i] = updated(old, v[i], next, o->p[0], 8);
+            if (d) d[i] = (u32)old, d[r->width + i] = old >> 32;
+        } else {
+            old = AT(u32, a[i]);
+            *(u32 *)a[i] = (u32)updated(old, v[i], next, o->p[0], 4);
+            if (d) d[i] = (u32)old;
+        }
+    }
+    s->polled = 1;
+}
+
+/* An access of the threads from `first` up to `stop` with a mask (NULL: all), by pieces of `unit` threads; 0 if it was left undone. */
+static int reach(State *s, const Rows *r, const Op *o, i64 first, i64 stop, const u8 *mask, i64 unit) {
     int apart = o->code == LOAD && o->x & 512;
     if (o->code == STORE && !mask && store_rows(s, r, o, first, stop)) return 1;
-    for (i64 at = first; at < stop; at += PIECE) {
-        i64 n = stop - at < PIECE ? stop - at : PIECE;
+    for (i64 at = first; at < stop; at += unit) {
+        i64 n = stop - at < unit ? stop - at : unit;
         const u8 *on = mask ? mask + (at - first) : 0;
+        if (on && none(on, n)) continue;
         u64 *a = apart ? s->address : s->address + (at - first);
         Span span = {INT64_MAX, INT64_MIN, 0};
         if (!offsets(s, r, o, at, n, on, a, &span)) return 0;
@@ -239,11 +291,14 @@ static int reach(State *s, const Rows *r, const Op *o, i64 first, i64 stop, cons
         if (apart) load(r, o, at, at + n, on, a);
     }
     if (apart) return 1;
-    if (o->code == LOAD) load(r, o, first, stop, mask, s->address);
-    else
-        for (i64 at = first; at < stop; at += PIECE) {
-            i64 n = stop - at < PIECE ? stop - at : PIECE;
-            store(s, r, o, at, n, mask ? mask + (at - first) : 0, s->address + (at - first));
-        }
+    for (i64 at = first; at < stop; at += unit) {
+        i64 n = stop - at < unit ? stop - at : unit;
+        const u8 *on = mask ? mask + (at - first) : 0;
+        const u64 *a = s->address + (at - first);
+        if (on && none(on, n)) continue;
+        if (o->code == LOAD) load(r, o, at, at + n, on, a);
+        else if (o->code == STORE) store(s, r, o, at, n, on, a);
+        else atom(s, r, o, at, n, on, a);
+    }
     return 1;
 }

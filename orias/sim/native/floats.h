@@ -127,8 +127,19 @@ static void step_floats(const State *s, const Rows *r, const Op *o, i64 at, i64 
     }
     case I2F:
         A;
-        if (o->x) EACH d[i] = canonical((float)(i32)va[i]);
-        else EACH d[i] = canonical((float)va[i]);
+        /* x: 1 signed; y: rounding, as of F2I. */
+        EACH {
+            double v = o->x ? (double)(i32)va[i] : (double)va[i];
+            float f = (float)v;
+            double back = f;
+            u32 w;
+            memcpy(&w, &f, 4);
+            /* Rounded to nearest, one step too far in the direction that is not allowed. */
+            int up = back > v, down = back < v, negative = v < 0;
+            int less = o->y == 1 ? up : o->y == 2 ? 0 : o->y == 3 ? (negative ? 0 : up) : 0;
+            int more = o->y == 1 ? 0 : o->y == 2 ? down : o->y == 3 ? (negative ? down : 0) : 0;
+            d[i] = w + (negative ? less - more : more - less);
+        }
         DONE;
         return;
     case I2D:
@@ -185,6 +196,37 @@ static void step_floats(const State *s, const Rows *r, const Op *o, i64 at, i64 
         EACH d[i] = canonical((float)(1.0 / __builtin_sqrt((double)as_float(flushed(va[i])))));
         finish(d, n, S_FTZ);
         DONE;
+        return;
+    case EX2:
+        A;
+        for (i64 i = 0; i < n; i++) d[i] = !mask || mask[i] ? canonical((float)exp2((double)as_float(flushed(va[i])))) : 0;
+        finish(d, n, S_FTZ);
+        DONE;
+        return;
+    case LG2:
+        A;
+        for (i64 i = 0; i < n; i++) d[i] = !mask || mask[i] ? canonical((float)log2((double)as_float(flushed(va[i])))) : 0;
+        finish(d, n, S_FTZ);
+        DONE;
+        return;
+    case SIN:
+    case COS:
+        A;
+        for (i64 i = 0; i < n; i++) {
+            if (mask && !mask[i]) continue;
+            double v = as_float(flushed(va[i])), angle = (v - floor(v)) * (2 * M_PI);
+            d[i] = canonical((float)(o->code == COS ? cos(angle) : v == 0 ? v : sin(angle)));
+        }
+        finish(d, n, S_FTZ);
+        DONE;
+        return;
+    case FCHK:
+        A, B;
+        EACH {
+            i32 p = va[i] >> 23 & 255, q = vb[i] >> 23 & 255, k = p - q;
+            f[i] = (p == 255) | (p <= 25) | (q <= 2) | (q >= 252) | (k > 125) | (k < -123);
+        }
+        put_flag(r, o->q[0], at, n, f, mask);
         return;
     case SQRT:
         A;

@@ -117,18 +117,6 @@ static void arithmetic(i32 code, i64 n, const float *a, const float *b, const fl
     }
 }
 
-/* An f64 that an f32 does not hold, rounded. */
-static inline u32 to_single(double v, int mode) {
-    float f = (float)v;
-    u32 w;
-    memcpy(&w, &f, 4);
-    double back = f;
-    int over = back > v, under = back < v, negative = w >> 31;
-    if (mode == TO_ZERO) w -= negative ? under : over;
-    else if (mode == DOWN) w += over ? (negative ? 1 : -1) : 0;
-    else if (mode == UP) w += under ? (negative ? -1 : 1) : 0;
-    return w;
-}
 static inline double integral(double v, int mode) {
     return mode == NEAREST ? rint(v) : mode == DOWN ? floor(v) : mode == UP ? ceil(v) : trunc(v);
 }
@@ -237,12 +225,6 @@ static void step_halves(const State *s, const Rows *r, const Op *o, i64 at, i64 
         else EACH ta[i] = to_odd((double)va[i], 0);
         if (o->x & H_BF16) EACH d[i] = to_bf16(ta[i], o->y);
         else EACH d[i] = to_half(ta[i], o->y);
-        DONE;
-        return;
-    case I2FD:
-        A;
-        if (o->z) EACH d[i] = to_single((double)(i32)va[i], o->y);
-        else EACH d[i] = to_single((double)va[i], o->y);
         DONE;
         return;
     case FRND:

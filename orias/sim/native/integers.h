@@ -231,6 +231,28 @@ static void step_integers(const State *s, const Rows *r, const Op *o, i64 at, i6
         EACH d[i] = permuted(va[i], vb[i], vc[i]);
         DONE;
         return;
+    case FLO:
+        /* x: 1 signed, 2 the distance from the top. */
+        A;
+        EACH {
+            u32 v = o->x & 1 && (i32)va[i] < 0 ? ~va[i] : va[i], k = v ? __builtin_clz(v) : 0;
+            td[i] = v ? (o->x & 2 ? k : 31 - k) : ~0u;
+        }
+        EACH f[i] = td[i] != ~0u;
+        put(r, o->d, at, n, td, mask);
+        put_flag(r, o->q[0], at, n, f, mask);
+        put_flag(r, o->q[1], at, n, f, mask);
+        return;
+    case BREV:
+        A;
+        EACH {
+            u32 v = __builtin_bswap32(va[i]);
+            v = (v >> 4 & 0x0f0f0f0f) | (v & 0x0f0f0f0f) << 4;
+            v = (v >> 2 & 0x33333333) | (v & 0x33333333) << 2;
+            d[i] = (v >> 1 & 0x55555555) | (v & 0x55555555) << 1;
+        }
+        DONE;
+        return;
     case POPC:
         A;
         EACH d[i] = __builtin_popcount(va[i]);

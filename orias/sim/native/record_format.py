@@ -4,16 +4,17 @@ from typing import Final
 
 import numpy as np
 
-_MOVES: Final = ("NOP", "MOV", "MOV64", "LDC", "SEL", "FSEL", "PLOP3", "SHFL", "VOTE")
+_MOVES: Final = ("NOP", "MOV", "MOV64", "LDC", "SEL", "FSEL", "PLOP3", "SHFL", "VOTE", "BSSY", "P2R", "R2P")
 _INTEGERS: Final = (
-    "IADD3", "IADDC", "IMAD", "IMADX", "IMADW", "IMADH", "LEA", "LEAC", "LEAH", "SHF", "LOP3", "LOP3P", "ISETP", "IMNMX", "PRMT", "POPC", "IABS",
+    "IADD3", "IADDC", "IMAD", "IMADX", "IMADW", "IMADH", "LEA", "LEAC", "LEAH", "SHF", "LOP3", "LOP3P", "ISETP", "IMNMX", "PRMT", "POPC", "IABS", "FLO", "BREV",
 )  # fmt: skip
 _FLOATS: Final = (
-    "FADD", "FMUL", "FFMA", "FSETP", "FMNMX", "I2F", "F2I", "DADD", "DMUL", "DFMA", "DSETP", "I2D", "F2F64", "F2F32", "RCP", "RSQ", "SQRT",
+    "FADD", "FMUL", "FFMA", "FSETP", "FMNMX", "I2F", "F2I", "DADD", "DMUL", "DFMA", "DSETP", "I2D", "F2F64", "F2F32", "RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "FCHK",
 )  # fmt: skip
-_HALVES: Final = ("HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2", "HSET2", "F2FP", "F2H", "I2H", "I2FD", "FRND", "F2L")
-_ACCESSES: Final = ("LOAD", "STORE")
-CODES: Final = ["NONE", "BRA", *_MOVES, *_INTEGERS, *_FLOATS, *_HALVES, *_ACCESSES]
+_HALVES: Final = ("HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2", "HSET2", "F2FP", "F2H", "I2H", "FRND", "F2L")
+_ACCESSES: Final = ("LOAD", "STORE", "ATOM")
+_MEETINGS: Final = ("BSYNC", "WARPSYNC", "BARSYNC")
+CODES: Final = ["NONE", "BRA", *_MEETINGS, *_MOVES, *_INTEGERS, *_FLOATS, *_HALVES, *_ACCESSES]
 """A code is its place in the list."""
 PAIRS: Final = ("MOV64", "IMADW", "DADD", "DMUL", "DFMA", "F2F64", "I2D", "F2L")
 """Codes with results in pairs."""
@@ -36,10 +37,6 @@ NOWHERE: Final = 7
 
 def enumeration() -> str:
     """The codes as an enumeration in C, and where each kind of them begins."""
-    first = {
-        "FIRST_INTEGER": _INTEGERS[0],
-        "FIRST_FLOAT": _FLOATS[0],
-        "FIRST_HALF": _HALVES[0],
-        "FIRST_ACCESS": _ACCESSES[0],
-    }
+    kinds = {"MOVE": _MOVES, "INTEGER": _INTEGERS, "FLOAT": _FLOATS, "HALF": _HALVES, "ACCESS": _ACCESSES}
+    first = {f"FIRST_{kind}": codes[0] for kind, codes in kinds.items()}
     return f"enum {{ {', '.join([*CODES, *(f'{name} = {code}' for name, code in first.items())])} }};\n"

@@ -104,6 +104,27 @@ static i64 count(const u8 *mask, i64 n) {
     return c;
 }
 
+/* The bits of 32 flags. */
+static inline u32 lanes_of(const u8 *f) {
+    u32 w = 0;
+    for (int k = 0; k < 4; k++) {
+        u64 v;
+        memcpy(&v, f + 8 * k, 8);
+        w |= (u32)(v * 0x0102040810204080u >> 56) << 8 * k;
+    }
+    return w;
+}
+
+/* Whether none of n flags, a multiple of 8, is set. */
+static inline int none(const u8 *f, i64 n) {
+    u64 any = 0, v;
+    for (i64 i = 0; i < n; i += 8) {
+        memcpy(&v, f + i, 8);
+        any |= v;
+    }
+    return !any;
+}
+
 /* 0 AND, 1 OR, 2 XOR of predicates. */
 static void combine(u8 *f, const u8 *p, i64 n, i32 how) {
     if (how == 0) EACH f[i] &= p[i];

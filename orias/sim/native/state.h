@@ -23,7 +23,7 @@ enum { FALSE = 15 }; /* The code of a predicate that never holds. */
 
 typedef struct {
     i32 code, guard, d;
-    i32 uniform; /* 1: works on uniform registers; 2: on whole warps of threads */
+    i32 uniform; /* 1: works on uniform registers */
     i32 kind[3], flag[3];
     u32 value[3], high[3];
     i32 p[3], q[2];
@@ -32,7 +32,9 @@ typedef struct {
 } Op;
 
 typedef struct {
-    u32 *registers, *uniform;
+    u32 *registers, *uniform, *barriers;
+    const u32 *alive; /* Lanes of each warp that have not exited. */
+    const i64 *arrived; /* Arrivals at barriers of blocks, `arrivals` of them. */
     u8 *predicates, *uniform_predicates;
     const u32 *bank[8];
     u8 *arena, *shared, *local;
@@ -41,7 +43,10 @@ typedef struct {
     i64 threads, warps, allocations, arena_base, shared_size, shared_reach, local_stride, local_base, local_size, local_reach;
     i64 shared_window, window_bits, local_window, may_store;
     i64 steps, instructions;
+    i64 arrivals, left; /* left: threads that have not exited. */
+    i64 polled; /* An atomic was executed. */
     i64 pieces; /* Pieces whose next instructions are in `places`; 0: all are at the one that is returned. */
+    i64 unit; /* Threads of a piece. */
     i64 *places;
 } State;
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from orias.isa.decode import Decoded
 from orias.isa.operand import (
-    K_P,
+    K_UP,
     PT,
     in_file,
 )
@@ -50,13 +50,11 @@ def _filled(translate: Callable[[Record], None], d: Decoded, address: int, regis
     guard = -1
     try:
         if d.guard != PT:
-            if not in_file(d.guard, K_P) or s.uniform:
+            if s.uniform and not in_file(d.guard, K_UP):
                 return None
-            guard = r.condition(d.guard)
+            # Guards are read for threads, those of uniform instructions too.
+            guard = r.condition(d.guard) | (16 if in_file(d.guard, K_UP) else 0)
         translate(r)
-        whole = r.code in ("SHFL", "VOTE")
-        if whole and guard >= 0:
-            return None
     except (Unknown, IndexError, StopIteration, KeyError, ValueError):
         return None
     top = max(r.top, r.d + (2 if r.code in PAIRS else r.words) - 1)
@@ -67,5 +65,5 @@ def _filled(translate: Callable[[Record], None], d: Decoded, address: int, regis
         return None
     kind, flag, value, high = zip(*r.sources, strict=True)
     return (
-        CODES.index(r.code), guard, r.d, 1 if s.uniform else 2 if whole else 0, kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z, 0,
+        CODES.index(r.code), guard, r.d, 1 if s.uniform else 0, kind, flag, value, high, tuple(r.p), tuple(r.q), r.x, r.y, r.z, 0,
     )  # fmt: skip

@@ -86,8 +86,11 @@ def _fmnmx(r: Record) -> None:
 
 def _i2f(r: Record) -> None:
     s = r.s
-    r.only("F32", "F64", "U32", "S32", "RN")
+    r.only("F32", "F64", "U32", "S32", "RN", *ROUNDS)
     r.code = "I2D" if r.has("F64") else "I2F"
+    r.y = next((ROUNDS[x] for x in s.op.mods if x in ROUNDS), 0)
+    if r.y and r.code == "I2D":
+        raise Unknown
     r.result(s.regs[0])
     r.integer(s.src[0])
     r.x = 0 if r.has("U32") else 1
@@ -123,7 +126,7 @@ def _f2f(r: Record) -> None:
 
 def _mufu(r: Record) -> None:
     s = r.s
-    r.only("RCP", "RSQ", "SQRT")
+    r.only("RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS")
     if len(s.op.mods) != 1:
         raise Unknown
     r.code = s.op.mods[0]
@@ -131,9 +134,20 @@ def _mufu(r: Record) -> None:
     r.real(s.src[0])
 
 
+def _fchk(r: Record) -> None:
+    s = r.s
+    r.only("DIVIDE")
+    r.code = "FCHK"
+    r.flags()
+    if len(s.preds) != 1:
+        raise Unknown
+    r.real(s.src[0])
+    r.real(s.src[1])
+
+
 FLOATS: Final[dict[str, Callable[[Record], None]]] = {
     "FADD": _float("FADD", 2), "FMUL": _float("FMUL", 2), "FFMA": _float("FFMA", 3), "DADD": _double("DADD", 2), "DMUL": _double("DMUL", 2),
     "DFMA": _double("DFMA", 3), "FSETP": _setp("FSETP", False), "DSETP": _setp("DSETP", True), "FMNMX": _fmnmx, "I2F": _i2f, "I2FP": _i2f,
-    "F2I": _f2i, "F2F": _f2f, "MUFU": _mufu,
+    "F2I": _f2i, "F2F": _f2f, "FCHK": _fchk, "MUFU": _mufu,
 }  # fmt: skip
 """Mnemonic -> what fills its record."""

@@ -120,10 +120,12 @@ def _f2f(r: Record) -> None:
 
 
 def _i2f(r: Record) -> None:
-    """I2F to a half, and to f32 with another rounding than to nearest."""
+    """I2F to a half."""
     s = r.s
-    r.only("F16", "BF16", "F32", "U32", "S32", *ROUNDS)
-    r.code = "I2H" if r.has("F16", "BF16") else "I2FD"
+    r.only("F16", "BF16", "U32", "S32", *ROUNDS)
+    if not r.has("F16", "BF16"):
+        raise Unknown
+    r.code = "I2H"
     r.x, r.y, r.z = _how(r) & _BF16, _mode(r), 0 if r.has("U32") else 1
     r.result(s.regs[0])
     r.integer(s.src[0])

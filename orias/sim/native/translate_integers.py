@@ -182,8 +182,23 @@ def _iabs(r: Record) -> None:
     r.code = "IABS"
 
 
+def _flo(r: Record) -> None:
+    s = r.s
+    r.only("U32", "S32", "SH")
+    r.code = "FLO"
+    r.result(s.regs[0])
+    r.flags()
+    r.integer(s.src[0])
+    r.x = (0 if r.has("U32") else 1) | (2 if r.has("SH") else 0)
+
+
+def _brev(r: Record) -> None:
+    _popc(r)
+    r.code = "BREV"
+
+
 INTEGERS: Final[dict[str, Callable[[Record], None]]] = {
     "IADD3": _iadd3, "IADD": _iadd3, "VIADD": _iadd3, "IMAD": _imad, "LEA": _lea, "SHF": _shf, "LOP3": _lop3, "ISETP": _isetp,
-    "IMNMX": _imnmx, "VIMNMX": _imnmx, "PRMT": _prmt, "POPC": _popc, "IABS": _iabs,
+    "IMNMX": _imnmx, "VIMNMX": _imnmx, "PRMT": _prmt, "POPC": _popc, "IABS": _iabs, "FLO": _flo, "BREV": _brev,
 }  # fmt: skip
 """Mnemonic -> what fills its record."""

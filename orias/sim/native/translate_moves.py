@@ -4,12 +4,21 @@ from collections.abc import Callable
 from typing import Final
 
 from orias.isa.operand import (
+    INV,
+    K_B,
+    S_B0,
+    S_B3,
+    S_NONE,
+    SUFFIX_MASK,
     Opnd,
     const_bank,
     const_offset,
+    in_file,
     is_imm,
+    is_pred,
     is_zero_reg,
     payload,
+    suffix_of,
     word_text,
 )
 from orias.sim.native.record import CONSTANT, IMMEDIATE, Record, Unknown
@@ -98,6 +107,68 @@ def _cs2r(r: Record) -> None:
     r.sources.append((IMMEDIATE, 0, 0, 0))
 
 
+def _bssy(r: Record) -> None:
+    s = r.s
+    r.code, r.x = "BSSY", payload(s.dst[0] if s.dst else s.src[0])
+
+
+def _predicates_to_word(r: Record) -> None:
+    s = r.s
+    r.only("PR", "B0", "B1", "B2", "B3")
+    if s.uniform or suffix_of(s.regs[0]) != S_NONE:
+        raise Unknown
+    r.code = "P2R"
+    r.result(s.regs[0])
+    base = s.src[1]
+    if S_B0 <= suffix_of(base) <= S_B3:
+        r.x = 8 * (suffix_of(base) - S_B0)
+        base &= ~SUFFIX_MASK
+    r.integer(base)
+    r.integer(s.src[2])
+
+
+def _word_to_predicates(r: Record) -> None:
+    s = r.s
+    r.only("PR", "B0", "B1", "B2", "B3")
+    if s.uniform:
+        raise Unknown
+    r.code = "R2P"
+    base = s.src[0]
+    if S_B0 <= suffix_of(base) <= S_B3:
+        r.y = 8 * (suffix_of(base) - S_B0)
+        base &= ~SUFFIX_MASK
+    r.integer(base)
+    r.x = payload(s.src[1]) & 0x7F if len(s.src) > 1 else 0x7F
+
+
+def _bsync(r: Record) -> None:
+    s = r.s
+    r.only()
+    barriers = [o for o in s.src if in_file(o, K_B)]
+    if len(barriers) != 1 or any(payload(o) != 7 or o & INV for o in s.src if is_pred(o)):
+        raise Unknown
+    r.code, r.x = "BSYNC", payload(barriers[0])
+
+
+def _warpsync(r: Record) -> None:
+    s = r.s
+    r.only("ALL")
+    r.code = "WARPSYNC"
+    if r.has("ALL") or not s.src:
+        r.sources.append((IMMEDIATE, 0, 0xFFFFFFFF, 0))
+    else:
+        r.integer(s.src[0])
+
+
+def _barrier(r: Record) -> None:
+    s = r.s
+    r.only("SYNC", "DEFER_BLOCKING", "SYNCALL")
+    operands = [o for o in s.src if not is_pred(o)]
+    if len(operands) != 1 or not is_imm(operands[0]) or not r.has("SYNC", "SYNCALL"):
+        raise Unknown
+    r.code = "BARSYNC"
+
+
 def _nop(r: Record) -> None:
     r.code = "NOP"
 
@@ -113,6 +184,7 @@ def _bra(r: Record) -> None:
 
 MOVES: Final[dict[str, Callable[[Record], None]]] = {
     "MOV": _mov, "SEL": _choice("SEL", Record.integer), "FSEL": _choice("FSEL", Record.real), "PLOP3": _plop3, "SHFL": _shfl, "VOTE": _vote,
-    "LDC": _ldc, "CS2R": _cs2r, "NOP": _nop, "BRA": _bra,
+    "LDC": _ldc, "CS2R": _cs2r, "NOP": _nop, "BRA": _bra, "BSSY": _bssy, "BSYNC": _bsync, "WARPSYNC": _warpsync,
+    "BAR": _barrier, "P2R": _predicates_to_word, "R2P": _word_to_predicates, **dict.fromkeys(("MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "FENCE"), _nop),
 }  # fmt: skip
 """Mnemonic -> what fills its record."""

@@ -18,10 +18,39 @@ static void step(const State *s, const Rows *r, const Op *o, i64 at, i64 n, cons
 
 /* Whether pieces of threads may run an instruction each for itself. */
 static int in_pieces(const Op *o, int fused) {
-    return o->code > BRA && (o->code < FIRST_ACCESS || (fused && o->code == LOAD && !o->closely));
+    return o->code >= FIRST_MOVE && (o->code < FIRST_ACCESS || (fused && o->code == LOAD && !o->closely));
 }
 
-/* Runs instructions from `pc` on for the threads from `first` up to `stop` where `lanes` (NULL: all) are set, `active` of them.
+/* How many threads of a range have a guard. */
+static i64 guarded(const State *s, const Rows *r, i32 guard, i64 first, i64 stop, const u8 *lanes) {
+    i64 taken = 0;
+    for (i64 at = first; at < stop; at += PIECE) {
+        i64 n = stop - at < PIECE ? stop - at : PIECE;
+        u8 t[PIECE];
+        const u8 *p = predicate(s, r, guard, at, n, t);
+        if (lanes) EACH taken += p[i] & lanes[at - first + i];
+        else taken += count(p, n);
+    }
+    return taken;
+}
+
+/* An instruction on uniform registers, of the warps of n threads from `at` on where `mask` (NULL: all) is set. */
+static void step_uniform(const State *s, const Rows *warps, const Op *o, i64 at, i64 n, const u8 *mask) {
+    u8 some[PIECE / 32];
+    if (mask)
+        for (i64 w = 0; w < n >> 5; w++) some[w] = !none(mask + 32 * w, 32);
+    step(s, warps, o, at >> 5, n >> 5, mask && count(some, n >> 5) < n >> 5 ? some : 0);
+}
+
+/* Threads that a piece has: few where most warps of a range take no part. */
+static i64 unit_of(const u8 *lanes, i64 active, i64 span) {
+    if (!lanes || active > span >> 2) return PIECE;
+    i64 warps = 0;
+    for (i64 at = 0; at < span; at += 32) warps += !none(lanes + at, 32);
+    return warps > span >> 7 ? PIECE : 32;
+}
+
+/* Runs instructions from `pc` on for the threads from `first` up to `stop` (multiples of 32) where `lanes` (NULL: all) are set, `active` of them.
  * Stops at instruction `end`, after `most` steps, or where this file goes no further; returns the next instruction.
  * `jumps`: 1: branches that all threads take, or none, are followed; 2: loads are done piece by piece, as nothing is stored between
  * them.  Where the load of a piece is left undone, those before may be further on: `places` has the next instruction of each piece. */
@@ -30,30 +59,21 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, Op *ops, i64 pc, 
     static u8 guard[1 << 20];
     const i64 span = stop - first;
     const Rows threads = {s->registers, s->predicates, s->threads}, warps = {s->uniform, s->uniform_predicates, s->warps};
-    const int whole = active == span && !(first & 31) && !(stop & 31), fused = jumps & 2 && !(first & 31);
-    i64 done = 0, instructions = 0;
-    s->pieces = 0;
+    const int fused = jumps & 2;
+    i64 done = 0, instructions = 0, unit = unit_of(lanes, active, span);
+    s->pieces = s->polled = 0;
+    s->unit = unit;
     if (span > (i64)sizeof guard) return pc;
     while (done < most && pc != end && pc >= 0 && pc < last) {
         const Op *o = ops + pc;
-        if (o->code == NONE || (o->uniform && !whole)) break;
-        if (o->code == BRA) {
-            i64 taken = active;
-            if (o->guard >= 0) {
-                taken = 0;
-                for (i64 at = first; at < stop; at += PIECE) {
-                    i64 n = stop - at < PIECE ? stop - at : PIECE;
-                    u8 t[PIECE];
-                    const u8 *p = predicate(s, &threads, o->guard, at, n, t);
-                    if (lanes) EACH taken += p[i] & lanes[at - first + i];
-                    else taken += count(p, n);
-                }
-            }
+        if (o->code == NONE) break;
+        if (o->code < FIRST_MOVE) {
+            i64 taken = o->guard < 0 ? active : guarded(s, &threads, o->guard, first, stop, lanes);
             if (taken && taken != active) break;
-            if (taken && !(jumps & 1)) break;
+            if (taken && (o->code == BRA ? !(jumps & 1) : !fused || !met(s, &threads, o, first, stop, lanes, active))) break;
             done++;
             instructions += taken;
-            pc = taken ? o->x : pc + 1;
+            pc = taken && o->code == BRA ? o->x : pc + 1;
             continue;
         }
         if (!in_pieces(o, fused)) {
@@ -72,8 +92,8 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, Op *ops, i64 pc, 
                 mask = here == span ? 0 : guard;
             }
             if (here) {
-                if (o->code == STORE && (o->y & 15) != SHARED && (o->y & 15) != LOCAL && !s->may_store) break;
-                if (!reach(s, &threads, o, first, stop, mask)) break;
+                if (o->code != LOAD && (o->y & 15) != SHARED && (o->y & 15) != LOCAL && !s->may_store) break;
+                if (!reach(s, &threads, o, first, stop, mask, unit)) break;
             }
             done++;
             instructions += here;
@@ -81,19 +101,14 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, Op *ops, i64 pc, 
             continue;
         }
         i64 to = pc, pieces = 0;
-        while (to != end && to < last && to - pc < most - done && in_pieces(ops + to, fused) && (whole || !ops[to].uniform)) to++;
-        for (i64 at = first; at < stop; at += PIECE, pieces++) {
-            i64 n = stop - at < PIECE ? stop - at : PIECE;
+        while (to != end && to < last && to - pc < most - done && in_pieces(ops + to, fused)) to++;
+        for (i64 at = first; at < stop; at += unit, pieces++) {
+            i64 n = stop - at < unit ? stop - at : unit;
             const u8 *on = lanes ? lanes + (at - first) : 0;
-            i64 here = on ? count(on, n) : n;
+            i64 here = !on ? n : none(on, n) ? 0 : count(on, n);
             if (here == n) on = 0;
             for (i64 k = pc; here && k < to; k++) {
                 Op *p = ops + k;
-                if (p->uniform == 1) {
-                    step(s, &warps, p, at >> 5, n >> 5, 0);
-                    instructions += n;
-                    continue;
-                }
                 const u8 *mask = on;
                 i64 running = here;
                 u8 t[PIECE], g[PIECE];
@@ -113,7 +128,8 @@ __attribute__((visibility("default"))) i64 orias_run(State *s, Op *ops, i64 pc, 
                         break;
                     }
                     load(&threads, p, at, at + n, mask, s->address);
-                } else step(s, &threads, p, at, n, mask);
+                } else if (p->uniform) step_uniform(s, &warps, p, at, n, mask);
+                else step(s, &threads, p, at, n, mask);
                 instructions += running;
             }
             s->places[pieces] = to;

@@ -13,12 +13,8 @@ from orias.sim.math.ops_int import I64, U64
 from orias.sim.native.record_format import BANKS, RECORD
 from orias.sim.native.vector_library import library
 
-_THIN: Final = 16
-"""Sets with fewer than one thread in so many of their range are left to numpy."""
 _WIDEST: Final = 1 << 20
 """Threads of a range at the most: scratch memory of the C library."""
-_PIECE: Final = 1024
-"""``PIECE`` of ``state.h``."""
 _JUMPS, _FUSED = 1, 2
 _POINTER: Final = ctypes.c_void_p
 
@@ -27,14 +23,15 @@ class _State(ctypes.Structure):
     """``State`` of ``state.h``."""
 
     _fields_ = (
-        *((x, _POINTER) for x in ("registers", "uniform", "predicates", "uniform_predicates")),
+        *((x, _POINTER) for x in ("registers", "uniform", "barriers", "alive", "arrived", "predicates", "uniform_predicates")),
         ("bank", _POINTER * 8),
         *((x, _POINTER) for x in ("arena", "shared", "local", "shared_words", "starts", "ends", "address")),
         *(
             (x, ctypes.c_int64)
             for x in (
                 "threads", "warps", "allocations", "arena_base", "shared_size", "shared_reach", "local_stride", "local_base",
-                "local_size", "local_reach", "shared_window", "window_bits", "local_window", "may_store", "steps", "instructions", "pieces",
+                "local_size", "local_reach", "shared_window", "window_bits", "local_window", "may_store", "steps", "instructions",
+                "arrivals", "left", "polled", "pieces", "unit",
             )
         ),
         ("places", _POINTER),
@@ -78,14 +75,15 @@ class Vector:
         self._last: Final = len(records.known)
         s = self._state = _State()
         self._place: Final = ctypes.addressof(s)
-        s.registers, s.uniform = _at(m.store), _at(m.uniform_store)
+        s.registers, s.uniform, s.barriers = _at(m.store), _at(m.uniform_store), _at(m.barrier_store)
         s.predicates, s.uniform_predicates = _at(m.predicate_store), _at(m.uniform_predicate_store)
         s.bank = (_POINTER * 8)(*[_at(m.const[k]) if k in m.const and k in BANKS else None for k in range(8)])
         self._address: Final = np.empty(m.threads, U64)
         s.address = _at(self._address)
-        self._places: Final = np.empty(m.threads // _PIECE + 2, I64)
+        self._places: Final = np.empty(m.threads // 32 + 2, I64)
         s.places = _at(self._places)
         self.parts: list[tuple[int, Active]] = []
+        self.polled = False
         s.threads, s.warps = m.threads, m.warps
         bits = 32 if m.has_clusters else 24
         s.window_bits, s.shared_window, s.local_window = bits, m.window_shared >> bits, m.window_local >> 24
@@ -110,7 +108,14 @@ class Vector:
         if not self._local_pending:
             s.local = _at(self._m.local.data)
 
-    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool) -> tuple[int, int, int]:
+    def attach(self, alive: npt.NDArray[Any], arrived: npt.NDArray[Any]) -> None:
+        """Takes over the engine's arrays: lanes of each warp that have not exited, and arrivals at barriers of blocks."""
+        s = self._state
+        s.alive, s.arrived, s.arrivals = _at(alive), _at(arrived), arrived.size
+
+    def run(
+        self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool, left: int
+    ) -> tuple[int, int, int]:
         """Runs threads from an instruction on: the next instruction, and the steps and instructions of threads that were done.
 
         It stops before instruction `end` and after `most` steps.  `jumps`: branches that all threads take are followed.
@@ -127,29 +132,42 @@ class Vector:
             self._records.find(pc)
             if self._known[pc] != 1:
                 return pc, 0, 0
-        first, stop = cur.first, cur.stop
-        span = stop - first
-        if span > _THIN * cur.n or span > _WIDEST:
+        first, stop, lanes = cur.warp_rows
+        if stop - first > _WIDEST:
             return pc, 0, 0
         m = self._m
         if m.arena.changes != self._changes or (self._local_pending and not m.local.pending):
             self._refresh(m.arena)
-        lanes = None if span == cur.n else _at(cur.mask)
+        self._state.left = left
         how = (_JUMPS if jumps else 0) | (0 if together else _FUSED)
-        pc = self._run(self._place, self._records.address, pc, end, self._last, first, stop, lanes, cur.n, most, how)
+        pc = self._run(
+            self._place,
+            self._records.address,
+            pc,
+            end,
+            self._last,
+            first,
+            stop,
+            None if lanes is None else _at(lanes),
+            cur.n,
+            most,
+            how,
+        )
         s = self._state
+        self.polled = bool(s.polled)
         if s.pieces:
-            self.parts = self._apart(cur, self._places[: s.pieces])
+            self.parts = self._apart(cur, self._places[: s.pieces], s.unit)
         m.shared.reach = max(m.shared.reach, s.shared_reach)
         m.local.reach = max(m.local.reach, s.local_reach)
         return pc, s.steps, s.instructions
 
     @staticmethod
-    def _apart(cur: Active, places: npt.NDArray[Any]) -> list[tuple[int, Active]]:
+    def _apart(cur: Active, places: npt.NDArray[Any], unit: int) -> list[tuple[int, Active]]:
         """Threads by the next instruction of their piece, the lowest last; pieces without threads do not count."""
-        of = np.repeat(places, _PIECE)[: cur.stop - cur.first]
-        masks = [(int(pc), (of == pc) & cur.mask) for pc in np.unique(places)[::-1]]
-        return [(pc, Active.where(mask, cur.first)) for pc, mask in masks if mask.any()]
+        first, stop, lanes = cur.warp_rows
+        of = np.repeat(places, unit)[: stop - first]
+        masks = [(int(pc), of == pc if lanes is None else (of == pc) & lanes) for pc in np.unique(places)[::-1]]
+        return [(pc, Active.where(mask, first)) for pc, mask in masks if mask.any()]
 
 
 def vector(m: Machine, records: Callable[[int], Records]) -> Vector | None:
