@@ -7,6 +7,8 @@ import pytest
 import orias
 from orias import sim
 from orias.cubin.elf import SHDR_SIZE, ElfFile
+from orias.ptx.parser import parse
+from orias.sim.ptx import PtxImage
 
 TEXT = """
 .version 8.0
@@ -62,3 +64,12 @@ def test_far_branch(target: int) -> None:
     data[place : place + 16] = (branch | (target >> 2 & _TARGET) << _TARGET_AT).to_bytes(16, "little")
     with pytest.raises(sim.SimError, match="execution left the code"):
         sim.load(bytes(data)).launch("k", 1, 32)
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 65536), (1, 65536), 1 << 31])
+def test_grids_that_no_device_runs(grid: int | tuple[int, ...]) -> None:
+    """The PTX of a case with 65,536 blocks in z ran to its end, the code was refused, and the PTX ran again, thread by thread."""
+    images = sim.load(orias.compile(TEXT, arch="sm_80").data), PtxImage(parse(TEXT, "k.ptx"), "sm_80")
+    for image in images:
+        with pytest.raises(sim.SimError, match="at most 2147483647 x 65535 x 65535"):
+            image.launch("k", grid, 32)

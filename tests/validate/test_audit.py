@@ -257,7 +257,7 @@ def test_a_launch_description(tmp_path: Path) -> None:
     case.write_text(json.dumps({"kernel": "k", "grid": 1, "block": [32], "args": ["buf:u32:32=iota", "u32:130"]}))
     assert audit_command([str(ptx), str(good), "--case", str(case), "--quiet"]) == 0
     for wrong in (
-        {"grid": [1 << 40]}, {"block": [1 << 20]}, {"grid": 1 << 70}, {"block": "32,32,2"}, {"args": [f"buf:u32:{1 << 30}=iota"]},
+        {"grid": [1 << 40]}, {"grid": [1, 1, 65536]}, {"block": [1 << 20]}, {"grid": 1 << 70}, {"block": "32,32,2"}, {"args": [f"buf:u32:{1 << 30}=iota"]},
         {"args": ["buf:u64:8000000"] * 2}, {"args": ["u32:1e400"]}, {"args": 1},
     ):  # fmt: skip
         case.write_text(

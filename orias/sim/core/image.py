@@ -14,7 +14,7 @@ from orias.sim.core.banked_memory import Arena
 from orias.sim.core.device_launches import DeviceLaunch
 from orias.sim.core.engine import Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
-from orias.sim.core.launch_arguments import Arguments, Dim, triple
+from orias.sim.core.launch_arguments import Arguments, Dim, checked_size, triple
 from orias.sim.core.loaded_cubin import LoadedCubin
 from orias.sim.core.parallel_blocks import run_alone_first, run_apart, run_in_processes, why_together
 from orias.sim.core.sim_errors import ArgumentError, LoadError
@@ -27,8 +27,6 @@ Arr = npt.NDArray[Any]
 
 DEFAULT_STEPS: Final = 20_000_000
 
-_MOST_X: Final = (1 << 31) - 1
-_MOST_YZ: Final = 65535
 """Blocks of a grid (CUDA C++ Programming Guide, table of compute capabilities)."""
 _MOST_SHARED: Final = 256 << 10
 """Bytes of shared memory of an SM with the most of it: no launch has more."""
@@ -102,14 +100,8 @@ class Image(LoadedCubin):
         k = self.kernels.get(name)
         if k is None:
             raise ArgumentError(f"there is no kernel {name}; there are: {', '.join(sorted(self.kernels)) or 'none'}")
-        g, b = triple(grid), triple(block)
+        g, b = checked_size(grid, block)
         c = triple(cluster if cluster is not None else k.cluster_dim if any(k.cluster_dim) else 1)
-        if b[0] * b[1] * b[2] > 1024:
-            raise ArgumentError(f"{b[0] * b[1] * b[2]} threads a block, at most 1024")
-        if g[0] > _MOST_X or max(g[1:]) > _MOST_YZ:
-            raise ArgumentError(
-                f"a grid of {g[0]} x {g[1]} x {g[2]} blocks, at most {_MOST_X} x {_MOST_YZ} x {_MOST_YZ}"
-            )
         if not 0 <= shared <= _MOST_SHARED:
             raise ArgumentError(f"{shared} bytes of dynamic shared memory, at most {_MOST_SHARED}")
         if any(k.reqntid) and tuple(k.reqntid) != b:

@@ -16,6 +16,12 @@ Arr = npt.NDArray[Any]
 Dim = int | Sequence[int]
 
 
+MOST_BLOCKS: Final = ((1 << 31) - 1, 65535, 65535)
+"""Blocks of a grid in x, y and z (CUDA programming guide, technical specifications)."""
+MOST_THREADS: Final = 1024
+"""Threads of a block."""
+
+
 def triple(d: Dim) -> tuple[int, int, int]:
     """A size of one to three numbers as three; missing ones are 1."""
     v = [d] if isinstance(d, int) else [int(x) for x in d]
@@ -23,6 +29,16 @@ def triple(d: Dim) -> tuple[int, int, int]:
         raise ArgumentError(f"{d} is not a size of one to three positive numbers")
     v += [1] * (3 - len(v))
     return v[0], v[1], v[2]
+
+
+def checked_size(grid: Dim, block: Dim) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and block as three numbers each; ArgumentError if a device does not launch so many blocks, or threads in one."""
+    g, b = triple(grid), triple(block)
+    if b[0] * b[1] * b[2] > MOST_THREADS:
+        raise ArgumentError(f"{b[0] * b[1] * b[2]} threads a block, at most {MOST_THREADS}")
+    if any(n > most for n, most in zip(g, MOST_BLOCKS, strict=True)):
+        raise ArgumentError(f"a grid of {' x '.join(map(str, g))} blocks, at most {' x '.join(map(str, MOST_BLOCKS))}")
+    return g, b
 
 
 @final

@@ -11,7 +11,7 @@ from orias.sim.core.banked_memory import Banked
 from orias.sim.core.engine import Engine
 from orias.sim.core.image import DEFAULT_STEPS
 from orias.sim.core.launch import DEFAULT_STACK, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Launch, Options, Result, Shape
-from orias.sim.core.launch_arguments import Arguments, Dim, triple
+from orias.sim.core.launch_arguments import Arguments, Dim, checked_size, triple
 from orias.sim.core.seeded_engine import SeededEngine
 from orias.sim.core.sim_errors import ArgumentError
 from orias.sim.core.state import Machine, unwritten_byte
@@ -54,7 +54,7 @@ class PtxImage(LoadedModule):
         self._kernel = name
         c = k.directives.get("reqnctapercluster")
         size = triple(cluster if cluster is not None else (c or 1))
-        g, b = triple(grid), triple(block)
+        g, b = checked_size(grid, block)
         offsets, top = place(k.params)
         # A reference among the parameters is bound by its name, as in machine code, where it takes no bytes.
         slots = [(o, 0 if p.type in HANDLE_KINDS else p.size) for p, o in zip(k.params, offsets, strict=True)]

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 import numpy as np
 import numpy.typing as npt
 
+from orias.sim.core.launch_arguments import MOST_BLOCKS, MOST_THREADS
 from orias.tools.validate.bound_objects import Handle, handle_of
 
 Arr = npt.NDArray[Any]
@@ -120,8 +121,6 @@ MOST_BYTES: Final = 1 << 26
 """Bytes of all regions of a launch: what a simulator of this kind gets through."""
 MOST_SHARED: Final = 1 << 18
 MOST_STEPS: Final = 1 << 40
-_MOST_BLOCKS: Final = (1 << 31) - 1
-_MOST_THREADS: Final = 1024
 
 
 def number(d: dict[str, Any], name: str, default: int, most: int) -> int:
@@ -132,23 +131,23 @@ def number(d: dict[str, Any], name: str, default: int, most: int) -> int:
     return value
 
 
-def _size(d: dict[str, Any], name: str, default: list[int]) -> tuple[int, int, int]:
+def _size(d: dict[str, Any], name: str, default: list[int], most: tuple[int, ...]) -> tuple[int, int, int]:
     value = d.get(name, default)
     if not isinstance(value, list) or not 1 <= len(value) <= 3:
         raise ValueError(f"{name} of a launch is a list of one to three numbers, not {value!r}")
     x, y, z = [*value, 1, 1][:3]
-    for n in (x, y, z):
-        if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= _MOST_BLOCKS:
-            raise ValueError(f"{name} of a launch has numbers from 1 to {_MOST_BLOCKS}, not {n!r}")
+    for axis, n, last in zip("xyz", (x, y, z), most, strict=True):
+        if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= last:
+            raise ValueError(f"{name} of a launch has a number from 1 to {last} in {axis}, not {n!r}")
     return x, y, z
 
 
 def shape_of(d: dict[str, Any]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Grid and block of a description of a launch; raises ValueError."""
-    block = _size(d, "block", [32])
-    if block[0] * block[1] * block[2] > _MOST_THREADS:
-        raise ValueError(f"block of a launch has at most {_MOST_THREADS} threads, not {d['block']!r}")
-    return _size(d, "grid", [1]), block
+    block = _size(d, "block", [32], (MOST_THREADS,) * 3)
+    if block[0] * block[1] * block[2] > MOST_THREADS:
+        raise ValueError(f"block of a launch has at most {MOST_THREADS} threads, not {d['block']!r}")
+    return _size(d, "grid", [1], MOST_BLOCKS), block
 
 
 def _region(p: dict[str, Any], nested: bool = False) -> Region:
