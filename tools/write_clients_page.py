@@ -314,6 +314,61 @@ for device in ("A100", "RTX4090", "H100", "B200", "RTX5090"):
     mojo = Path(sys.executable).with_name("mojo")
     subprocess.run(["orias", "exec", "--device", device, "--", str(mojo), "run", "program.mojo"], check=True)
 '''
+CUTE_DSL = '''\
+import os, subprocess, sys
+from pathlib import Path
+
+import orias
+
+Path("program.py").write_text("""
+import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import make_fake_compact_tensor
+
+
+@cute.kernel
+def scale(x: cute.Tensor, a: cutlass.Float32):
+    lane, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * 128 + lane
+    if i < cute.size(x):
+        x[i] *= a
+
+
+@cute.jit
+def run(x: cute.Tensor, a: cutlass.Float32):
+    scale(x, a).launch(grid=((cute.size(x) + 127) // 128, 1, 1), block=(128, 1, 1))
+
+
+x = make_fake_compact_tensor(cutlass.Float32, (cute.sym_int64(),), assumed_align=4)
+cute.compile(run, x, cutlass.Float32(2))
+""")
+for target in ("sm_80", "sm_90a", "sm_100a", "sm_120a"):
+    folder = Path(target).resolve()
+    folder.mkdir()
+    settings = {"CUTE_DSL_ARCH": target, "CUTE_DSL_KEEP": "ptx", "CUTE_DSL_DUMP_DIR": str(folder)}
+    subprocess.run([sys.executable, "program.py"], check=True, env={**os.environ, **settings, "CUTE_DSL_NO_CACHE": "1"})
+    (ptx,) = folder.glob("*.ptx")
+    cubin = orias.compile(ptx.read_text().rstrip("\\0"), arch=target).data
+    Path(f"scale.{target}.cubin").write_bytes(cubin)
+'''
+ZIG = '''\
+import subprocess, sys
+from pathlib import Path
+
+import orias
+
+Path("k.zig").write_text("""
+export fn scale(p: [*]addrspace(.global) f32, a: f32, n: u32) callconv(.kernel) void {
+    const i = asm volatile ("mov.u32 %[r], %tid.x;" : [r] "=r" (-> u32));
+    if (i < n) p[i] *= a;
+}
+""")
+zig = [sys.executable, "-m", "ziglang", "build-obj", "-target", "nvptx64-cuda", "-O", "ReleaseFast", "-fno-emit-bin"]
+for target in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"):
+    subprocess.run([*zig, "-mcpu", target, f"-femit-asm={target}.ptx", "k.zig"], check=True)
+    Path(f"scale.{target}.cubin").write_bytes(orias.compile(Path(f"{target}.ptx").read_text(), arch=target).data)
+'''
 RECIPES = (
     Recipe("nvcc, through a toolkit of links", "nvidia-cuda-nvcc", NVCC),
     Recipe("numba-cuda, in process, on the simulator", "numba-cuda", NUMBA, simulator=True),
@@ -327,6 +382,8 @@ RECIPES = (
     Recipe("torch.compile, on the simulator", "torch", TORCH + ON_DEVICES),
     Recipe("Helion, on the simulator", "helion", HELION + ON_DEVICES),
     Recipe("Mojo, on the simulator", "mojo-compiler", MOJO),
+    Recipe("CuTe DSL, its PTX", "nvidia-cutlass-dsl", CUTE_DSL),
+    Recipe("Zig, its PTX", "ziglang", ZIG),
 )
 
 

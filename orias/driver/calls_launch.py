@@ -237,8 +237,11 @@ def launch_ex_of_thread(d: Driver, config: int, kernel: int, params: int, extra:
 
 def _blocks(f: Function, threads: int, shared: int) -> int:
     """Blocks that an SM holds at a time."""
-    if not 0 < threads <= max_threads(f):
-        return 0
+    return _resident(f, threads, shared) if 0 < threads <= max_threads(f) else 0
+
+
+def _resident(f: Function, threads: int, shared: int) -> int:
+    """The same for blocks of any size, whatever the kernel allows."""
     target = f.image.target
     total = static_shared(f) + shared + target.number("system_shared")
     return occupancy(target, f.kernel.num_regs, threads, total).blocks
@@ -289,7 +292,10 @@ def cluster_size(d: Driver, place: int, kernel: int, config: int) -> None:
 
 @call("cuOccupancyMaxActiveClusters")
 def active_clusters(d: Driver, place: int, kernel: int, config: int) -> None:
-    """Clusters that the device holds."""
+    """Clusters that the device holds.
+
+    CUTLASS's Python DSL asks for blocks of 128 threads of a kernel that allows one, and launches what it is told.
+    """
     f = d.get(kernel, Function)
     sizes = [get32(config + 4 * i) for i in range(7)]
     attributes, count = get64(config + 40), get32(config + 48)
@@ -298,5 +304,5 @@ def active_clusters(d: Driver, place: int, kernel: int, config: int) -> None:
         at = attributes + _ATTRIBUTE_BYTES * i
         if get32(at) == _CLUSTER:
             cluster = get32(at + 8) * get32(at + 12) * get32(at + 16)
-    blocks = _blocks(f, sizes[3] * sizes[4] * sizes[5], sizes[6]) * d.device.attributes[16]
+    blocks = _resident(f, sizes[3] * sizes[4] * sizes[5], sizes[6]) * d.device.attributes[16]
     put32(place, blocks // max(cluster, 1))

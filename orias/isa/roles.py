@@ -16,6 +16,7 @@ MOVE_TO_UNIFORM: Final[Op] = op("R2UR")
 COMBINE_PREDICATES: Final[Op] = op("PLOP3.LUT")
 COMBINE_UNIFORM_PREDICATES: Final[Op] = op("UPLOP3.LUT")
 COMBINE_BITS: Final[Op] = op("LOP3.LUT")
+COMBINE_UNIFORM_BITS: Final[Op] = op("ULOP3.LUT")
 SAVE_BARRIER: Final[Op] = op("BMOV.32.CLEAR")
 """Copies a convergence barrier to an R register and clears the barrier."""
 RESTORE_BARRIER: Final[Op] = op("BMOV.32")

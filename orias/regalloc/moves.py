@@ -1,8 +1,8 @@
 """Expands copies, parallel copies and packs on physical registers into instructions.
 
 ``UR -> R`` is MOV, ``R -> UR`` R2UR, constants to UR are ULDC or LDCU, predicates move by PLOP3 (forms of ptxas 13.0.88).
-A cycle of R registers is broken with a free register or, if there is none, with three exclusive ors that exchange two
-registers; cycles of predicates are broken in the same way.
+A cycle of registers is broken with a free register or, if there is none, with three exclusive ors that exchange two
+registers; cycles of uniform registers and of predicates are broken in the same way.
 """
 
 from collections.abc import Callable
@@ -20,6 +20,7 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     NOT_PT,
+    NOT_UPT,
     PT,
     RZ,
     UPT,
@@ -36,6 +37,7 @@ from orias.isa.operand import (
 from orias.isa.roles import (
     COMBINE_BITS,
     COMBINE_PREDICATES,
+    COMBINE_UNIFORM_BITS,
     COMBINE_UNIFORM_PREDICATES,
     LOAD_CONSTANT,
     LOAD_UNIFORM_CONSTANT,
@@ -49,7 +51,14 @@ from orias.ori.ir import Func, Inst
 from orias.regalloc.ranges import is_phys
 from orias.target import features
 
-_XOR: Final = 0x3C
+_XOR: Final = imm(0x3C)
+_EXCLUSIVE_OR: Final[dict[int, tuple[Op, tuple[Opnd, ...], tuple[Opnd, ...]]]] = {
+    K_R: (COMBINE_BITS, (), (RZ, _XOR, NOT_PT)),
+    K_UR: (COMBINE_UNIFORM_BITS, (), (URZ, _XOR, NOT_UPT)),
+    K_P: (COMBINE_PREDICATES, (PT,), (PT, _XOR, imm(0))),
+    K_UP: (COMBINE_UNIFORM_PREDICATES, (UPT,), (UPT, _XOR, imm(0))),
+}
+"""By file, the operation that combines two registers, its other results, and its sources after the two."""
 
 
 @final
@@ -177,13 +186,12 @@ class MoveSet:
         return reg(file, bit.bit_length() - 1)
 
     def _exchange(self, a: Opnd, b: Opnd) -> None:
+        way = _EXCLUSIVE_OR.get(kind_of(a))
+        if way is None:
+            raise Unsupported("cycle of register moves without a free register", self.loc)
+        o, results, rest = way
         for d, x, y in ((a, a, b), (b, a, b), (a, a, b)):
-            if in_file(a, K_R):
-                self._inst(COMBINE_BITS, [d], [x, y, RZ, imm(_XOR), NOT_PT])
-            elif in_file(a, K_P):
-                self._inst(COMBINE_PREDICATES, [d, PT], [x, y, PT, imm(_XOR), imm(0)])
-            else:
-                raise Unsupported("cycle of register moves without a free register", self.loc)
+            self._inst(o, [d, *results], [x, y, *rest])
 
     def _inst(self, o: Op, dst: list[Opnd], src: list[Opnd]) -> None:
         self.out.append(self.fn.new_inst(o, dst, src, self.guard, loc=self.loc))

@@ -4,6 +4,7 @@ import ctypes
 import mmap
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
@@ -239,6 +240,17 @@ def test_occupancy_and_attributes(context):
     context("cuFuncGetAttribute", byref(registers), 4, f)
     assert blocks.value == 8
     assert registers.value == orias.compile(SAXPY, arch="sm_90").kernels["saxpy"].registers
+
+
+def test_active_clusters_of_blocks_that_the_kernel_does_not_allow(context):
+    """CUTLASS's Python DSL asks so how many clusters of its persistent kernels to launch; zero was refused as a grid."""
+    one = function(context, BAD.replace(b"u64 p)", b"u64 p) .reqntid 1, 1, 1"), b"store")
+    attribute = (c_int * 16)(4, 0, 2, 1, 1)
+    config = (c_int * 14)(2, 1, 1, 128, 1, 1, 1024)
+    struct.pack_into("<QI", config, 40, ctypes.addressof(attribute), 1)
+    clusters = c_int()
+    context("cuOccupancyMaxActiveClusters", byref(clusters), one, config)
+    assert clusters.value > 0
 
 
 def test_without_context(cuda):

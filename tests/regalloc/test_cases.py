@@ -400,7 +400,7 @@ def test_divergent_arms_do_not_share_uniform_registers() -> None:
     assert not set(s2ur) & set(added)
 
 
-@pytest.mark.parametrize("kind", [K_P, K_R])
+@pytest.mark.parametrize("kind", [K_P, K_R, K_UR, K_UP])
 def test_copy_cycles_without_a_free_register(kind: int) -> None:
     from orias.isa.operand import reg
     from orias.regalloc.moves import MoveSet
@@ -414,10 +414,31 @@ def test_copy_cycles_without_a_free_register(kind: int) -> None:
     for i in insts:
         d = i.dst[0] >> PAYLOAD_SHIFT
         a = state[i.src[0] >> PAYLOAD_SHIFT] if i.src[0] >> PAYLOAD_SHIFT < 7 else 0
-        if i.op.name in ("LOP3.LUT",) or (i.op.name == "PLOP3.LUT" and i.src[3] >> PAYLOAD_SHIFT == 0x3C):
+        if i.op.name.endswith("LOP3.LUT") and i.src[3] >> PAYLOAD_SHIFT == 0x3C:
             a ^= state[i.src[1] >> PAYLOAD_SHIFT]
         state[d] = a
     assert [state[n] for n in (2, 3, 4, 5)] == [3, 4, 2, 2]
+
+
+def test_uniform_registers_are_exchanged_where_none_is_free() -> None:
+    """Coordinates of a tensor copy in the opposite order of the parameters that one load reads: the compile was refused."""
+    text = """.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 m[128], .param .u32 a, .param .u32 b) {
+  .reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .pred %p;
+  .shared .align 128 .b8 s[1024];
+  ld.param.u32 %r1, [a];
+  ld.param.u32 %r2, [b];
+  mov.b64 %rd1, m;
+  cvta.param.u64 %rd2, %rd1;
+  elect.sync _|%p, -1;
+  @%p cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [%rd2, {%r2, %r1}], [s+512];
+  ret;
+}
+"""
+    listing = orias.compile(text, arch="sm_100a").disassemble()
+    assert listing.count("ULOP3.LUT") == 3
 
 
 def test_a_convergence_barrier_may_be_cleared_whatever_it_holds() -> None:

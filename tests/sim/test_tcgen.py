@@ -14,7 +14,7 @@ import orias
 from orias import sim
 from orias.ptx.parser import parse
 from orias.sim.core.banked_memory import Banked
-from orias.sim.matrix.tensor_memory import reserve
+from orias.sim.matrix.tensor_memory import Form, reserve
 from orias.sim.ptx import PtxImage
 from orias.sim.sass.exec_async import fresh
 from orias.target.driver import TENSOR_RECORD
@@ -799,6 +799,12 @@ def test_results_are_late(run: Run) -> None:
 def test_faults(run: Run, replace: tuple[str, str], extra: int, message: str) -> None:
     with pytest.raises(sim.SimError, match=message):
         _small(run, replace, _idesc("f16", 128, 16, extra))
+
+
+def test_products_of_packed_floats_may_name_the_version_of_sparse_matrices() -> None:
+    """Bit 12 of their instruction descriptor, which CuTe DSL sets, was taken for a part of the type of B."""
+    word = 1 << 7 | 1 << 10 | 16 // 8 << 17 | 128 // 16 << 24
+    assert Form("mxf4", word | 1 << 12, False, 32).types == ["E2M1x2", "E2M1x2"]
 
 
 _ALLOCATIONS = (

@@ -256,7 +256,8 @@ class Form:
         self.sparse = bool(word >> 2 & 1)
         if bool(vector) != kind.startswith("mx") or kind not in _TYPES:
             raise _refuse(f"kind {kind}")
-        numbers = word >> 7 & 7, word >> 10 & 7
+        # Of packed 4-bit floats bit 12 is no part of the type: CuTe DSL sets it, as the version of sparse matrices.
+        numbers = word >> 7 & 7, word >> 10 & (3 if kind == "mxf4" else 7)
         types = [_TYPES[kind].get(n) for n in numbers]
         if None in types or (kind in ("f16", "tf32", "f16 or tf32") and numbers[0] != numbers[1]):
             raise _refuse(f"types {numbers[0]} and {numbers[1]} of kind {kind}")
