@@ -30,11 +30,11 @@ from tools.judge.every_input.kernel import Planes, module
 
 RANGE: Final = 1 << 22
 """Inputs of one launch where there are 2^32."""
-_TOGETHER: Final = 64
+TOGETHER: Final = 32
 """Instructions that are compiled together."""
 FEW: Final = 1 << 24
 """Up to so many inputs the checks are compiled together, and fast: that costs more than their runs."""
-_TREE: Final = Path(__file__).parents[3]
+_TREE: Final = Path(__file__).resolve().parents[3]
 
 
 class Group(NamedTuple):
@@ -151,7 +151,8 @@ def parts(chosen: list[Instruction], earlier: dict[str, dict[str, Any]]) -> list
         by_code[earlier[i.name]["code"] if i.name in earlier else ""].append(i)
     new = by_code.pop("", [])
     known = sorted(by_code.values(), key=lambda some: float(earlier[some[0].name]["seconds"]))
-    return [new[k : k + _TOGETHER] for k in range(0, len(new), _TOGETHER)] + known
+    by_bits = [[i for i in new if (i.bits > 16) == wide] for wide in (False, True)]
+    return [some[k : k + TOGETHER] for some in by_bits for k in range(0, len(some), TOGETHER)] + known
 
 
 def main() -> int:
@@ -190,9 +191,8 @@ def main() -> int:
                 break
             bar(ready, len(chosen), some[0].name)
             found = groups(some, a.arch, out)
-            members = [i for group in found for i in group.members]
-            many = a.most <= FEW or members[0].bits <= 16
-            tests = dict(zip((i.name for i in members), checks(members, optimise=not many), strict=True))
+            many = a.most <= FEW or some[0].bits <= 16
+            tests = dict(zip((i.name for i in some), checks(some, optimise=not many), strict=True))
             for group in found:
                 if time.time() > end:
                     break

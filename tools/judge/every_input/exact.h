@@ -37,7 +37,9 @@ INLINE u64 bits64(double f) {
     return w;
 }
 
-/* Formats: bits of exponent and mantissa, the pattern of infinity, of the largest number, and a NaN. */
+#define NONE (~(u64)0) /* No other result is right. */
+
+/* Formats: bits of exponent and mantissa. */
 #define F16 5, 10
 #define BF16 8, 7
 #define F32 8, 23
@@ -75,10 +77,6 @@ INLINE Number flushed(Number x, int E, int M) {
 }
 INLINE Number of_int(i64 v) {
     Number r = {v < 0 ? 0 - (u64)v : (u64)v, 0, v < 0, 0};
-    return r;
-}
-INLINE Number of_uint(u64 v) {
-    Number r = {v, 0, 0, 0};
     return r;
 }
 
@@ -133,6 +131,8 @@ INLINE u64 to_narrow(Number x, int E, int M, u64 max, u64 nan, int how) {
 }
 INLINE int is_nan(u64 w, int E, int M) { return (w & (SIGN(E, M) - 1)) > INF(E, M); }
 
+INLINE int same_half(u64 g, u64 o) { return g == o || (is_nan(g, F16) && is_nan(o, F16)); }
+
 /* A number of f64 as an integer of `bits` bits, saturated; a NaN gives 0.  `v` is integral or a NaN. */
 INLINE u64 saturated(double v, int bits, int is_signed) {
     double high = ldexp(1, is_signed ? bits - 1 : bits);
@@ -154,11 +154,11 @@ INLINE double value(u64 w, int E, int M) {
 }
 INLINE u32 flush32(u32 w) { return w & 0x7f800000u ? w : w & 0x80000000u; }
 
-/* A f64 that is exact as a Number. */
+/* An f64 as a Number. */
 INLINE Number exactly(double v) { return number(bits64(v), F64); }
 
-/* The exact sum of two finite numbers whose exponents differ by less than 100 and whose mantissas have up to 24 bits, rounded to odd
- * in 62 bits, which a later rounding to at most 60 bits does not notice.  `down`: the sign of an exact zero of unlike signs. */
+/* The sum of two numbers whose mantissas have up to 24 bits, exact or rounded to odd in 62 bits, which a later rounding to at most 60
+ * does not notice.  `down`: the sign of an exact zero of unlike signs. */
 INLINE Number sum(Number a, Number b, int down) {
     if (a.kind || b.kind) {
         Number r = a.kind >= b.kind ? a : b;
@@ -210,7 +210,7 @@ INLINE u64 tiny(Number x, u64 r, int E, int M, int how) {
     return clamped(x.neg ? SIGN(E, M) : 0, E, M, how);
 }
 
-/* Whether `y` is within the accuracy of an approximate function, whose value is `want` (0 relative and absolute: as rounded). */
+/* Whether the f32 `w` is within the accuracy of an approximate function of x, whose value is `want`; beyond `largest`: from -1 to 1. */
 INLINE int near(double x, double want, u32 w, double relative, double absolute, double largest, int ftz) {
     double y = f32(w), size = __builtin_fabs(want), allowed = relative * size, error = __builtin_fabs(y - want);
     if (allowed < absolute) allowed = absolute;

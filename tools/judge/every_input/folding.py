@@ -21,12 +21,11 @@ import numpy as np
 from orias.diag import CompileError
 from orias.progress import Bar
 from tools.judge.clock import moment
-from tools.judge.every_input.campaign import commit
+from tools.judge.every_input.campaign import TOGETHER, commit
 from tools.judge.every_input.folder import Folder, Unfoldable
 from tools.judge.every_input.host import BYTES, Check, checks, wrong_inputs
 from tools.judge.every_input.instructions import Instruction, instructions
 
-_TOGETHER: Final = 32
 _TYPES: Final = {2: np.uint16, 4: np.uint32, 8: np.uint64, 1: np.uint8}
 
 
@@ -104,7 +103,7 @@ def main() -> int:
                 break
             bar(k, len(chosen), i.name)
             if i.name not in tests:
-                some = chosen[k : k + _TOGETHER]
+                some = chosen[k : k + TOGETHER]
                 tests = dict(zip((x.name for x in some), checks(some, optimise=False), strict=True))
             start = time.process_time()
             line: dict[str, Any] = {"instruction": i.name, "arch": i.arch or a.arch, "bits": i.bits, "commit": at}

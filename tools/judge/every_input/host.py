@@ -29,21 +29,14 @@ Check = Any
 """``check(base, count, planes, wrong)``: how many of the inputs from `base` on gave something else; the first ones are in `wrong`."""
 
 
-def _same(kind: str, k: int) -> str:
-    g, t = f"g{k}", f"o{k}"
-    plain = f"({g} == ({_CAST}){t}) | ({g} == ({_CAST})p{k})"
+def _same(kind: str, k: int, type_: str) -> str:
+    """C: whether result `k` of a type is the one wanted, o, or the other one that is right, p."""
+    plain = f"g{k} == ({type_})o{k} | g{k} == ({type_})p{k}"
     if kind in FLOATS:
-        return f"{plain} | (is_nan({g}, {kind.upper()}) & is_nan({t}, {kind.upper()}))"
+        return f"{plain} | is_nan(g{k}, {kind.upper()}) & is_nan(o{k}, {kind.upper()})"
     if kind == "f16x2":
-        halves = [
-            f"(({g} >> {s} & 0xffff) == ({t} >> {s} & 0xffff) | (is_nan({g} >> {s} & 0xffff, F16) & is_nan({t} >> {s} & 0xffff, F16)))"
-            for s in (0, 16)
-        ]
-        return " & ".join(halves)
+        return " & ".join(f"same_half(g{k} >> {shift} & 0xffff, o{k} >> {shift} & 0xffff)" for shift in (0, 16))
     return plain
-
-
-_CAST: Final = "T"
 
 
 def _function(number: int, i: Instruction) -> str:
@@ -53,16 +46,10 @@ def _function(number: int, i: Instruction) -> str:
     if i.kinds == ("judged",):
         body = f"int ok; {i.c}"
     else:
-        sames = []
-        for k, kind in enumerate(i.kinds):
-            sames.append(f"({_same(kind, k).replace(f'({_CAST})', f'({_PLANES[i.outs[k]]})')})")
-        alternatives = " ".join(f"u64 o{k} = 0, p{k} = ~(u64)0;" for k in outs)
-        used = (
-            " ".join(f"if (p{k} == ~(u64)0) p{k} = o{k};" for k in outs)
-            if "p0 =" in i.c
-            else " ".join(f"p{k} = o{k};" for k in outs)
-        )
-        body = f"int any = 0; {alternatives} {i.c} {used} int ok = any | ({' & '.join(sames)});"
+        same = " & ".join(f"({_same(kind, k, _PLANES[i.outs[k]])})" for k, kind in enumerate(i.kinds))
+        results = " ".join(f"u64 o{k} = 0, p{k} = NONE;" for k in outs)
+        others = " ".join(f"p{k} = p{k} == NONE ? o{k} : p{k};" for k in outs)
+        body = f"int any = 0; {results} {i.c} {others} int ok = any | ({same});"
     pointers = " ".join(f"const {_PLANES[r]} *restrict q{k} = planes[{k}];" for k, r in enumerate(i.outs))
     mode = {"RN": "FE_TONEAREST", "RZ": "FE_TOWARDZERO", "RM": "FE_DOWNWARD", "RP": "FE_UPWARD"}[i.mode]
     return f"""
