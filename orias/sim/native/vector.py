@@ -113,7 +113,9 @@ class Vector:
         s = self._state
         s.alive, s.arrived, s.arrivals = _at(alive), _at(arrived), arrived.size
 
-    def run(self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool, left: int) -> tuple[int, int, int]:
+    def run(
+        self, pc: int, cur: Active, end: int, most: int, jumps: bool, together: bool, left: int
+    ) -> tuple[int, int, int]:
         """Runs threads from an instruction on: the next instruction, and the steps and instructions of threads that were done.
 
         It stops before instruction `end` and after `most` steps.  `jumps`: branches that all threads take are followed.
@@ -138,7 +140,19 @@ class Vector:
             self._refresh(m.arena)
         self._state.left = left
         how = (_JUMPS if jumps else 0) | (0 if together else _FUSED)
-        pc = self._run(self._place, self._records.address, pc, end, self._last, first, stop, None if lanes is None else _at(lanes), cur.n, most, how)
+        pc = self._run(
+            self._place,
+            self._records.address,
+            pc,
+            end,
+            self._last,
+            first,
+            stop,
+            None if lanes is None else _at(lanes),
+            cur.n,
+            most,
+            how,
+        )
         s = self._state
         self.polled = bool(s.polled)
         if s.pieces:
