@@ -93,6 +93,17 @@ def clamped_sum(x: int) -> int:
     return int.from_bytes(struct.pack("<f", clamped), "little")
 
 
+def product_less_factor(x: int) -> int:
+    """The bits of x * x - x in f32, rounded twice, of the halves from 1 to 1.5 with the low 22 bits of a half as fraction."""
+    out = 0
+    for shift in (32, 0):
+        bits = x >> shift & 0x3FFFFF | 0x3F800000
+        (f,) = struct.unpack("<f", bits.to_bytes(4, "little"))
+        (square,) = struct.unpack("<f", struct.pack("<f", f * f))
+        out = out << 32 | int.from_bytes(struct.pack("<f", square - f), "little")
+    return out
+
+
 WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("bfe_position.ptx", "sm_75", 32, lambda x: -1 if x >> 31 & 1 else 0),
     ("bfe_position.ptx", "sm_80", 32, lambda x: -1 if x >> 31 & 1 else 0),
@@ -124,6 +135,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("add_sat.ptx", "sm_90", 32, lambda x: max(-(1 << 31), min((1 << 31) - 1, signed(signed(x) + 100) + 144586901))),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
+    ("packed_fusion.ptx", "sm_100", 64, product_less_factor),
+    ("packed_fusion.ptx", "sm_120", 64, product_less_factor),
     ("packed_product.ptx", "sm_110", 32, lambda x: 0x33800000 if x & 1 else 0x3F801000),
     ("packed_product.ptx", "sm_120", 32, lambda x: 0x33800000 if x & 1 else 0x3F801000),
     ("clamp_sum.ptx", "sm_75", 32, clamped_sum),

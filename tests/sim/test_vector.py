@@ -82,7 +82,7 @@ BODIES = {
       cvt.rn.f64.s32 %g0, %r4; red.global.add.f64 [%d8+2048], %g0; mov.b32 %r19, %f5; mov.b32 %r22, %f6; cvt.u32.u64 %r23, %d9; cvt.u32.u64 %r24, %d10;
       setp.lt.u32 %p1, %r0, 77; @%p1 atom.global.or.b32 %r25, [%d7+2304], %r5; @%p1 add.u32 %r10, %r10, %r25; add.u32 %r10, %r10, %r16; add.u32 %r11, %r11, %r17;
       xor.b32 %r12, %r12, %r19; xor.b32 %r13, %r13, %r22; add.u32 %r10, %r10, %r23; add.u32 %r11, %r11, %r24;""",
-    "halves": """mov.b32 {%h0, %h1}, %r4; mov.b32 {%h2, %h3}, %r5; add.f16x2 %r10, %r4, %r5; mul.f16x2 %r11, %r5, %r6; fma.rn.f16x2 %r12, %r4, %r5, %r6;
+    "halves and saturation": """mov.b32 {%h0, %h1}, %r4; mov.b32 {%h2, %h3}, %r5; add.f16x2 %r10, %r4, %r5; mul.f16x2 %r11, %r5, %r6; fma.rn.f16x2 %r12, %r4, %r5, %r6;
       fma.rn.relu.bf16x2 %r13, %r4, %r5, %r6; fma.rn.bf16x2 %r14, %r6, %r5, %r4; sub.f16 %h4, %h0, %h3; fma.rn.ftz.sat.f16 %h5, %h1, %h2, %h0; mov.b32 %r15, {%h4, %h5};
       cvt.f32.f16 %f3, %h1; cvt.rn.f16x2.f32 %r16, %f0, %f1; cvt.rn.bf16x2.f32 %r17, %f1, %f2; cvt.rn.relu.f16x2.f32 %r18, %f2, %f0; mul.ftz.f16x2 %r19, %r4, %r6;
       add.sat.f16x2 %r21, %r5, %r6; mov.b32 %r22, %f3; xor.b32 %r10, %r10, %r14; add.u32 %r11, %r11, %r15; add.u32 %r12, %r12, %r16; add.u32 %r13, %r13, %r17;

@@ -12,7 +12,12 @@ from tests.forms.run import ptxas_cubin
 
 HERE = Path(__file__).parents[1] / "oracle_faults"
 NAMES = sorted(n for names in FAULTS for n in names.split(", "))
-SETTINGS = {"loop_negation": ("sm_90", 1), "missing_break": ("sm_80", 0), "packed_product": ("sm_110", 3)}
+SETTINGS = {
+    "loop_negation": ("sm_90", 1),
+    "missing_break": ("sm_80", 0),
+    "packed_fusion": ("sm_100", 3),
+    "packed_product": ("sm_110", 3),
+}
 """Target and level at which ptxas has a fault, if not sm_90 and 3."""
 NUMBERS = [
     3, 2, 0x67, 0x80000000, 0x7FC17FC1, 0xFFFF0001, 0x123456789ABCDEF0, 0xFEDCBA9876543210, 0xFFFFFFF980000007, 0x7FFFFFFF,

@@ -65,6 +65,11 @@ def _hidden_long(spare: str) -> Rewrite:
     return rewrite
 
 
+def _hidden_pair(m: re.Match[str], _: int) -> str:
+    """An instruction whose 64-bit result is hidden from the compiler."""
+    return f"mov.b64 {_LONG}, {{{_ZERO}, {_ZERO}}}; {m[0]} {m['guard'] or ''}or.b64 {m['d']}, {m['d']}, {_LONG};"
+
+
 def _difference(m: re.Match[str], _: int) -> str:
     """A negation as a difference."""
     return f"{m['guard'] or ''}sub.s32 {m['d']}, {_ZERO}, {m['x']};"
@@ -169,6 +174,9 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
             re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*%\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"),
             _hidden_long(_OTHER),
         ),
+    ],
+    "packed_fusion": [
+        (re.compile(_G + r"mul\.\w+(?:\.ftz)?\.f32x2 (?P<d>%\w+),[^;]+;"), _hidden_pair),
     ],
     "packed_product": [
         (
