@@ -33,7 +33,7 @@ TYPES = {2: np.uint16, 4: np.uint32, 8: np.uint64, 1: np.uint8}
 def accepted(i: Instruction, check: Check, word: int, result: int) -> bool:
     """Whether the host's side takes a result for an input."""
     plane = np.array([result], TYPES[BYTES[i.outs[0]]])
-    return wrong_inputs(check, word, 1, [plane.ctypes.data])[0] == 0
+    return wrong_inputs(check, word, 1, 1, [plane.ctypes.data])[0] == 0
 
 
 def against_fractions(some: list[Instruction]) -> int:
@@ -95,15 +95,15 @@ def test_simulator_and_folder(name: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_wrong_results_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An input whose result is wrong is counted and named; what is done is not repeated."""
-    wrong = replace(ALL["add.u16"], c=ALL["add.u16"].c + " if (a0 == 0x1234 && a1 == 1) o0 ^= 4;")
+    wrong = replace(ALL["add.u16"], c=ALL["add.u16"].c + " if (a0 == 0xBFFD && a1 == 0) o0 ^= 4;")
     for tool in (campaign, folding):
         monkeypatch.setattr(tool, "instructions", lambda: [wrong])
-    monkeypatch.setattr(folding, "inputs", lambda i, n: [0x11233, 0x11234])
+    monkeypatch.setattr(folding, "inputs", lambda i, n: [0xBFFC, 0xBFFD])
     (line,) = run(campaign, "add.u16", tmp_path / "simulated", monkeypatch, "--most", str(1 << 18))
-    assert (line["wrong"], line["first"]) == (1, ["0x11234"])
+    assert (line["wrong"], line["first"]) == (1, ["0xbffd"])
     assert len(run(campaign, "add.u16", tmp_path / "simulated", monkeypatch, "--most", str(1 << 18))) == 1
     (line,) = run(folding, "add.u16", tmp_path / "folded", monkeypatch)
-    assert (line["folded"], line["wrong"], line["first"]) == (2, 1, ["0x11234: 0x1235"])
+    assert (line["folded"], line["wrong"], line["first"]) == (2, 1, ["0xbffd: 0xbffd"])
 
 
 def test_a_longer_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

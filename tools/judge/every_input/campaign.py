@@ -3,7 +3,7 @@
 usage: python -m tools.judge.every_input.campaign RESULTS.jsonl [--arch sm_NN] [--match PATTERN] [--bits N] [--most N] [--until HH:MM] [--json] [--quiet]
 
 Instructions that compile to the same code run once, and each is judged on the results.  ``--most``: where the inputs are 2^32, at most so many
-of them, in equal steps of whole ranges.  A line of RESULTS for each instruction, with a hash of its code and of what the simulator is made of;
+of them, in equal steps.  A line of RESULTS for each instruction, with a hash of its code and of what the simulator is made of;
 goes on where it was stopped.  After a run with ``--most`` a longer one knows which code is the same and takes what cost least first.
 """
 
@@ -66,15 +66,15 @@ def code_of(data: bytes, name: str) -> str:
     return hashlib.sha256(data + name.encode()).hexdigest()[:12]
 
 
-def ranges(bits: int, most: int) -> Iterator[tuple[int, int]]:
-    """First inputs and numbers of inputs of the launches: all 2^bits, or `most` of them in equal steps."""
+def ranges(bits: int, most: int) -> Iterator[tuple[int, int, int]]:
+    """First input, stride and number of inputs of the launches: all 2^bits, or `most` of them at an odd stride, so that all bits change."""
     if bits <= 16:
-        yield 0, 1 << 16
+        yield 0, 1, 1 << 16
         return
-    size = min(RANGE, most)
-    parts = min(most, 1 << bits) // size
-    for k in range(parts):
-        yield k * ((1 << bits) // parts), size
+    whole = 1 << bits
+    stride = 1 if most >= whole else whole // most - 1 | 1
+    for at in range(0, min(most, whole), RANGE):
+        yield at * stride % whole, stride, min(RANGE, most - at)
 
 
 def run(group: Group, tests: list[Check], most: int) -> list[dict[str, Any]]:
@@ -83,10 +83,10 @@ def run(group: Group, tests: list[Check], most: int) -> list[dict[str, Any]]:
     size = max(1 << 16, min(RANGE, most)) if first.bits > 16 else 1 << 16
     planes = Planes(group.image, first.outs, size)
     lines: list[dict[str, Any]] = [{"inputs": 0, "wrong": 0, "first": []} for _ in group.members]
-    for base, count in ranges(first.bits, most):
-        places = planes.run(base, count)
+    for base, stride, count in ranges(first.bits, most):
+        places = planes.run(base, stride, count)
         for check, line in zip(tests, lines, strict=True):
-            n, some = wrong_inputs(check, base, count, places)
+            n, some = wrong_inputs(check, base, stride, count, places)
             line["inputs"] += count
             line["wrong"] += n
             line["first"] += [hex(x) for x in some[: 8 - len(line["first"])]]

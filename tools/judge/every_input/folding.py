@@ -61,19 +61,18 @@ def judge(i: Instruction, check: Check, arch: str, words: list[int]) -> dict[str
     """How many of some inputs are folded, and how many of these are wrong."""
     folder = Folder(i, arch)
     size = BYTES[i.outs[0]]
-    folded, wrong, first = 0, 0, []
-    for word in words:
-        value = folder.result(word)
-        if value is None:
-            continue
-        folded += 1
-        value &= (1 << 8 * size) - 1
-        plane = np.array([value], _TYPES[size])
-        n, some = wrong_inputs(check, word, 1, [plane.ctypes.data])
-        wrong += n
-        if some and len(first) < 8:
-            first.append(f"{word:#x}: {value:#x}")
-    return {"inputs": len(words), "folded": folded, "wrong": wrong, "first": first}
+    mask = (1 << 8 * size) - 1
+    results = [folder.result(word) for word in words]
+    values = {word: value & mask for word, value in zip(words, results, strict=True) if value is not None}
+    plane = np.array(list(values.values()), _TYPES[size])
+    folded = list(values)
+    if folded == list(range(len(folded))):
+        wrong, bad = wrong_inputs(check, 0, 1, len(folded), [plane.ctypes.data])
+    else:
+        bad = [w for k, w in enumerate(folded) if wrong_inputs(check, w, 1, 1, [plane.ctypes.data + size * k])[0]]
+        wrong = len(bad)
+    first = [f"{word:#x}: {values[word]:#x}" for word in bad[:8]]
+    return {"inputs": len(words), "folded": len(folded), "wrong": wrong, "first": first}
 
 
 def main() -> int:

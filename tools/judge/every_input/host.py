@@ -26,7 +26,7 @@ _OPTIONS: Final = (
 _PLACES: Final = 8
 """Wrong inputs that a call gives at the most."""
 Check = Any
-"""``check(base, count, planes, wrong)``: how many of the inputs from `base` on gave something else; the first ones are in `wrong`."""
+"""``check(base, stride, count, planes, wrong)``: how many of some inputs gave something else; the first ones are in `wrong`."""
 
 
 def _same(kind: str, k: int, type_: str) -> str:
@@ -53,26 +53,26 @@ def _function(number: int, i: Instruction) -> str:
     pointers = " ".join(f"const {_PLANES[r]} *restrict q{k} = planes[{k}];" for k, r in enumerate(i.outs))
     mode = {"RN": "FE_TONEAREST", "RZ": "FE_TOWARDZERO", "RM": "FE_DOWNWARD", "RP": "FE_UPWARD"}[i.mode]
     return f"""
-static __attribute__((noinline)) u32 block_{number}(u32 base, i64 first, i64 last, void **planes, u8 *bad) {{
+static __attribute__((noinline)) u32 block_{number}(u32 base, u32 stride, i64 first, i64 last, void **planes, u8 *bad) {{
     {pointers}
     u32 some = 0;
     for (i64 j = first; j < last; j++) {{
-        const u32 word = base + (u32)j; {inputs} {reads}
+        const u32 word = base + (u32)j * stride; {inputs} {reads}
         {body}
         bad[j - first] = !ok;
         some |= !ok;
     }}
     return some;
 }}
-__attribute__((visibility("default"))) i64 check_{number}(u32 base, i64 count, void **planes, u32 *wrong) {{
+__attribute__((visibility("default"))) i64 check_{number}(u32 base, u32 stride, i64 count, void **planes, u32 *wrong) {{
     u8 bad[4096];
     i64 n = 0;
     fesetround({mode});
     for (i64 at = 0; at < count; at += 4096) {{
         i64 to = at + 4096 < count ? at + 4096 : count;
-        if (block_{number}(base, at, to, planes, bad))
+        if (block_{number}(base, stride, at, to, planes, bad))
             for (i64 j = at; j < to; j++)
-                if (bad[j - at] && n++ < {_PLACES}) wrong[n - 1] = base + (u32)j;
+                if (bad[j - at] && n++ < {_PLACES}) wrong[n - 1] = base + (u32)j * stride;
     }}
     fesetround(FE_TONEAREST);
     return n;
@@ -94,14 +94,14 @@ def checks(instructions: Sequence[Instruction], optimise: bool = True) -> list[C
     for k in range(len(instructions)):
         check = getattr(library, f"check_{k}")
         check.restype = ctypes.c_int64
-        check.argtypes = [ctypes.c_uint32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+        check.argtypes = [ctypes.c_uint32, ctypes.c_uint32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
         out.append(check)
     return out
 
 
-def wrong_inputs(check: Check, base: int, count: int, planes: Sequence[int]) -> tuple[int, list[int]]:
-    """How many inputs from `base` on are wrong, and the first of them; `planes`: addresses of the outputs."""
+def wrong_inputs(check: Check, base: int, stride: int, count: int, planes: Sequence[int]) -> tuple[int, list[int]]:
+    """How many of `count` inputs, every `stride`th from `base` on, are wrong, and the first of them; `planes`: addresses of the outputs."""
     addresses = (ctypes.c_void_p * len(planes))(*planes)
     wrong = (ctypes.c_uint32 * _PLACES)()
-    n = int(check(base, count, addresses, wrong))
+    n = int(check(base, stride, count, addresses, wrong))
     return n, list(wrong[: min(n, _PLACES)])

@@ -19,12 +19,12 @@ STEP: Final = STRIDE * UNROLLED
 
 
 def kernel(i: Instruction) -> str:
-    """PTX: thread t computes the inputs `base` + t + k * STRIDE, and stores each output in a plane of its own."""
+    """PTX: thread t computes the inputs `base` + (t + k * STRIDE) * `stride`, and stores each output in a plane of its own."""
     outs = range(len(i.outs))
     params = ", ".join(f".param .u64 out{k}" for k in outs)
     body = []
     for u in range(UNROLLED):
-        steps = [f"add.u32 %word, %first, {u * STRIDE};"]
+        steps = [f"add.u32 %word, %first, %by{u};"]
         steps.append("mov.b32 %a0, %word;" if i.ins == ("b32",) else "mov.b32 {%a0, %a1}, %word;")
         if i.ins == ("b16",):
             steps[-1] = "cvt.u16.u32 %a0, %word;"
@@ -41,16 +41,17 @@ def kernel(i: Instruction) -> str:
         f"ld.param.u64 %to{k}, [out{k}]; mad.wide.u32 %to{k}, %index, {BYTES[r]}, %to{k};" for k, r in enumerate(i.outs)
     ]
     ends = [f"add.u64 %to{k}, %to{k}, {STEP * BYTES[r]};" for k, r in enumerate(i.outs)]
-    return f""".visible .entry k({params}, .param .u32 base, .param .u32 count)
+    return f""".visible .entry k({params}, .param .u32 base, .param .u32 stride, .param .u32 count)
 {{
-    .reg .b64 %to<{len(i.outs)}>; .reg .b32 %index, %first, %left, %block; .reg .pred %more;
+    .reg .b64 %to<{len(i.outs)}>; .reg .b32 %index, %first, %left, %block, %stride, %by<{UNROLLED + 1}>; .reg .pred %more;
     ld.param.u32 %first, [base]; ld.param.u32 %left, [count];
     mov.u32 %index, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %index, %block, {BLOCK}, %index;
-    add.u32 %first, %first, %index;
+    ld.param.u32 %stride, [stride]; mad.lo.u32 %first, %index, %stride, %first;
+    {" ".join(f"mul.lo.u32 %by{u}, %stride, {u * STRIDE};" for u in range(UNROLLED + 1))}
     {" ".join(starts)}
 AGAIN:
     {chr(10).join(body)}
-    add.u32 %first, %first, {STEP};
+    add.u32 %first, %first, %by{UNROLLED};
     {" ".join(ends)}
     sub.u32 %left, %left, 1;
     setp.ne.u32 %more, %left, 0;
@@ -74,9 +75,9 @@ class Planes:
         self._sizes: Final = [most * BYTES[r] for r in outs]
         self._places: Final = [image.arena.allocate(n, f"output {k}") for k, n in enumerate(self._sizes)]
 
-    def run(self, base: int, count: int, **options: Any) -> list[int]:
-        """Runs `count` inputs (a multiple of STEP) from `base` on; the addresses of the outputs in this process."""
-        arguments = [*self._places, np.uint32(base), np.uint32(count // STEP)]
+    def run(self, base: int, stride: int, count: int, **options: Any) -> list[int]:
+        """Runs `count` inputs (a multiple of STEP), every `stride`th from `base` on; the addresses of the outputs in this process."""
+        arguments = [*self._places, np.uint32(base), np.uint32(stride), np.uint32(count // STEP)]
         self._image.launch("k", BLOCKS, BLOCK, arguments, max_steps=1 << 40, **options)
         return [
             int(self._image.arena.bytes_at(p, n).ctypes.data) for p, n in zip(self._places, self._sizes, strict=True)
