@@ -294,7 +294,7 @@ class _Virtual:
                 if seen[d]:
                     once[d] = 0
                 seen[d] = 1
-        return [all([once[d] for d in writes]) for writes in self.writes]
+        return [all(once[d] for d in writes) for writes in self.writes]
 
     def _change(self, writes: list[tuple[int, int]], reads: list[tuple[int, int, int]]) -> int:
         """Change of the live registers if an instruction is placed that writes and reads these."""
