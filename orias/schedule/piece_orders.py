@@ -13,6 +13,8 @@ from orias.schedule.word_counts import register_of
 from orias.timing.latency import Latency
 
 _UNBOUNDED: Final = 1 << 30
+_PREDICATES: Final = _UNBOUNDED + 1
+"""More words than any limit: predicates are what does not suffice."""
 _TRIED: Final = 3
 """Instructions that lead to loads of which one may come before the best of all: bounds the time that the search takes."""
 
@@ -71,7 +73,7 @@ class _Virtual:
         "left",
         "limit",
         "live_p",
-        "live_r",
+        "more",
         "need",
         "nodes",
         "pipes",
@@ -81,14 +83,17 @@ class _Virtual:
         "predicates",
         "present",
         "read",
+        "readers_left",
         "reads",
         "rest",
         "short",
         "sparing",
         "start_left",
         "start_live_p",
+        "start_more",
         "start_need",
         "start_tests",
+        "steady",
         "stuck",
         "tests",
         "unread",
@@ -173,6 +178,15 @@ class _Virtual:
                     predicates += self.predicates[s]
             self.start_need[k] = now
         self.start_live_p: Final[int] = predicates
+        self.steady: Final[list[bool]] = self._find_steady()
+        self.left: list[int] = self.start_left
+        """Number of reads of each register that are not placed yet."""
+        self.present: bytearray = bytearray(len(numbers))
+        """1 for the registers that placed instructions have defined."""
+        self.start_more: Final[list[int]] = [
+            self._change(writes, reads) for writes, reads in zip(self.word_writes, self.word_reads, strict=True)
+        ]
+        """Change of the live words if each is placed first."""
         height, far = graph.heights(), leads_to_loads(graph)[0]
         self.ways: Final[list[tuple[bytearray, list[int]]]] = [(far, height)]
         """What ``leads`` and ``height`` may be: what leads to loads that may be far, and the cycles to the end of the piece, then others."""
@@ -198,8 +212,10 @@ class _Virtual:
         self.work: list[int] = []
         """The same from the start of the first instruction of each pipe on, because of the pipe."""
         self.limit: int = 0
-        self.left: list[int] = []
-        """Number of reads of each register that are not placed yet."""
+        self.more: list[int] = []
+        """Change of the live words if each instruction is placed now; of those that are ``steady``."""
+        self.readers_left: list[int] = []
+        """How many readers of each register are not placed yet."""
         self.live_p: int = 0
         self.cycles: Final[list[int]] = height
         """The cycles from each instruction to the end of the piece."""
@@ -215,8 +231,6 @@ class _Virtual:
         """Whether all that could issue needed predicates beyond the limit."""
         self.tests: int = 0
         """Those of ``start_tests`` that are not placed yet."""
-        self.present: bytearray = bytearray()
-        """1 for the registers that placed instructions have defined."""
         self.unread: list[int] = []
         """For each register the index in ``users`` of its last reader that is not placed yet; the last of all if there is none here."""
         self.need: list[int] = []
@@ -233,6 +247,8 @@ class _Virtual:
         self.leads = leads
         self.height = height
         self.left = list(self.start_left)
+        self.more = list(self.start_more)
+        self.readers_left = [len(users) for users in self.users]
         self.live_p = self.start_live_p
         self.tests = self.start_tests
         self.present = bytearray(len(self.words))
@@ -267,6 +283,19 @@ class _Virtual:
         """(register, count) of what each instruction writes, where it has a count."""
         return [[(d, counts[d]) for d in writes if counts[d]] for writes in self.writes]
 
+    def _find_steady(self) -> list[bool]:
+        """For each instruction whether what it makes live depends on no other: all that it writes is written once, and read only later."""
+        seen = bytearray(len(self.words))
+        once = bytearray(b"\x01" * len(self.words))
+        for reads, writes in zip(self.reads, self.writes, strict=True):
+            for s, _ in reads:
+                seen[s] = 1
+            for d in writes:
+                if seen[d]:
+                    once[d] = 0
+                seen[d] = 1
+        return [all(once[d] for d in writes) for writes in self.writes]
+
     def _change(self, writes: list[tuple[int, int]], reads: list[tuple[int, int, int]]) -> int:
         """Change of the live registers if an instruction is placed that writes and reads these."""
         left = self.left
@@ -299,15 +328,18 @@ class _Virtual:
         for s, _, words in self.word_reads[k]:
             users = self.users[s]
             at = self.unread[s]
-            if users[at] != k:
-                continue
-            while at >= 0 and placed[users[at]]:
-                at -= 1
-            self.unread[s] = at
-            if k > first:
-                start = users[at] + 1 if at >= 0 else first
-                if start < k:
-                    need[start:k] = [n - words for n in need[start:k]]
+            readers = self.readers_left[s] = self.readers_left[s] - 1
+            if users[at] == k:
+                while at >= 0 and placed[users[at]]:
+                    at -= 1
+                self.unread[s] = at
+                if k > first:
+                    start = users[at] + 1 if at >= 0 else first
+                    if start < k:
+                        need[start:k] = [n - words for n in need[start:k]]
+            if readers == 1:
+                # The last one will free it.
+                self.more[users[at]] -= words
         for d in self.writes[k]:
             present[d] = 1
 
@@ -316,8 +348,26 @@ class _Virtual:
 
         `limited`: predicates have to suffice too.
         """
+        words = self._words(k, first, reach, limited)
+        if words > self.limit:
+            self._note_failed(words, reach)
+            return False
+        reach.least = max(reach.least, words)
+        return True
+
+    def _note_failed(self, words: int, reach: Reach) -> None:
+        """Note what an instruction would need that may not be placed, as :meth:`_words` says it."""
+        if words == _PREDICATES:
+            self.short = self.short or self.tests > 1
+        elif words < reach.above:
+            reach.above = words
+
+    def _words(self, k: int, first: int, reach: Reach, limited: bool) -> int:
+        """Words of R registers that are live at once if an instruction is placed now, up to its present position; 0 if no more than are live
+        in any case, ``_PREDICATES`` if predicates do not suffice (`limited`), and ``_UNBOUNDED`` if limits below `reach` are too low too.
+        """
         if not self.gains[k]:
-            return True
+            return 0
         if limited and self.condition_writes[k]:
             more = self._change(self.condition_writes[k], self.condition_reads[k])
             if more > 0:
@@ -328,25 +378,21 @@ class _Virtual:
                     # Loads whose guards were made first would all lack the predicate of the carry in their addresses.
                     most -= 1
                 if self.live_p + more > most:
-                    self.short = self.short or self.tests > 1
-                    return False
+                    return _PREDICATES
         if k == first:
-            return True
-        more = self._change(self.word_writes[k], self.word_reads[k])
+            return 0
+        more = self.more[k] if self.steady[k] else self._change(self.word_writes[k], self.word_reads[k])
         if more <= 0:
-            return True
+            return 0
         need, peak = self.need, self.peak
         if first <= peak < k and need[peak] + more >= reach.above:
             # What most often decides: a limit that suffices here is no news either.
-            return False
+            return _UNBOUNDED
         top = max(need[first:k])
         words = top + more
-        if words <= self.limit:
-            reach.least = max(reach.least, words)
-            return True
-        self.peak = need.index(top, first, k)
-        reach.above = min(reach.above, words)
-        return False
+        if words > self.limit:
+            self.peak = need.index(top, first, k)
+        return words
 
     def _serves(self, k: int) -> bool:
         """True if one that reads a predicate of an instruction waits for nothing else and makes none itself, as the sum of a carry."""
@@ -367,20 +413,20 @@ class _Virtual:
             self.urgent = max([cycles[k] for k in ready[: len(starts)]]) - self.fn.knobs.sched_test_slack
         rank = (at, -height[best], best)
         if not self._fits(best, first, reach):
-            ranks = sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])
-            for rank in ranks[1:]:
-                if self._fits(rank[2], first, reach):
-                    break
-            else:
+            i = self._first_that_fits(best, starts, ready, reach)
+            if i < 0:
                 # Nothing fits: the present order is known to stay within its words, but not within its predicates, each of
                 # which would need a word and two instructions more.
                 writes, reads = self.condition_writes, self.condition_reads
                 more = self._change(writes[first], reads[first])
                 if more > 0 and self.live_p >= self.fn.knobs.sched_predicate_limit:
+                    ranks = self._ranks(starts, ready)
                     return next((k for _, _, k in ranks if self._change(writes[k], reads[k]) < 0), first)
                 return first
+            rank = (starts[i], -height[ready[i]], ready[i])
             if rank[0] > at + self.fn.knobs.sched_predicate_wait:
                 # What fits waits for data, which frees no predicate: make those for which others wait rather than wait.
+                ranks = self._ranks(starts, ready)
                 other = next((x for x in ranks if x[0] <= near and self._fits(x[2], first, reach, False)), rank)
                 self.stuck = self.stuck or other != rank
                 if self.sparing:
@@ -400,6 +446,39 @@ class _Virtual:
             if self._fits(k, first, reach):
                 return k
         return best
+
+    def _ranks(self, starts: list[int], ready: list[int]) -> list[tuple[int, int, int]]:
+        """The cycle, the height with a minus, and the place of each instruction that is ready, the best first."""
+        height = self.height
+        return sorted([(starts[i], -height[ready[i]], ready[i]) for i in range(len(starts))])
+
+    def _first_that_fits(self, best: int, starts: list[int], ready: list[int], reach: Reach) -> int:
+        """The best of the ready instructions after `best` that fits, as an index into `ready`, -1 if none does; those before it narrow `reach`."""
+        height, limit, first = self.height, self.limit, ready[0]
+        found, words, found_at, found_height = -1, 0, _UNBOUNDED, 0
+        failed: list[int] = []
+        needed: list[int] = []
+        more, peak = self.more, self.peak
+        lacking = max(1, reach.above - self.need[peak]) if peak >= first else _UNBOUNDED
+        """Words with which what comes after the peak does not fit, as :meth:`_words` knows without a look."""
+        for i, at in enumerate(starts):
+            k = ready[i]
+            if (more[k] >= lacking and k > peak and self.steady[k] and not self.condition_writes[k]) or k == best:
+                continue
+            if at > found_at or (at == found_at and height[k] <= found_height):
+                continue
+            need = self._words(k, first, reach, True)
+            if need <= limit:
+                found, words, found_at, found_height = i, need, at, height[k]
+            elif need != _UNBOUNDED:
+                failed.append(i)
+                needed.append(need)
+        for i, need in zip(failed, needed, strict=True):
+            at, k = starts[i], ready[i]
+            if found < 0 or at < found_at or (at == found_at and (-height[k], k) < (-found_height, ready[found])):
+                self._note_failed(need, reach)
+        reach.least = max(reach.least, words)
+        return found
 
     def run(self, limit: int, arrivals: Arrivals, reach: Reach) -> tuple[list[int], int]:
         """The order under a limit on live words, as indices into the piece, and its cycles; `reach` is narrowed to the limits that give the same.

@@ -1,5 +1,7 @@
 """The limits on live words that give one order, and orders that are carried from one copy of a function to another."""
 
+from collections.abc import Callable
+
 import pytest
 
 from orias.ori.clone import clone
@@ -114,3 +116,39 @@ def test_an_order_that_cannot_win_ends_early(monkeypatch: pytest.MonkeyPatch) ->
         for words, (order, reach) in found.items():
             assert order == whole[words][0]
             assert reach.cycles == whole[words][1].cycles
+
+
+def old_values() -> Func:
+    """Guarded instructions, which write a register that others have written and read before."""
+    code = "".join(
+        f"  v{300 + n}:R = LDG.E v256, v257, URZ, 0x{4 * n:x}\n  @v200 v401:R = IADD3 v401, v{300 + n}, RZ\n"
+        for n in range(8)
+    )
+    return parse(
+        ".func k sm_90 entry virtual\nb0:\n  v256:UR2 = copy c[0x0][0x208]\n  v257:R2 = copy c[0x0][0x210]\n  v401:R = S2R SR_TID.X\n"
+        f"  v200:P = ISETP.NE.AND v401, RZ, PT\n{code}  STG.E v256, v257, URZ, 0x0, v401\n  EXIT\n"
+    )
+
+
+@pytest.mark.parametrize("make", [one_by_one, old_values, lambda: loading(0)])
+def test_changes_of_live_words_are_kept_up(make: Callable[[], Func]) -> None:
+    """What is kept for each instruction is what is found anew, after each instruction that is placed."""
+    fn = make()
+    pieces: list[list[PieceOrders]] = []
+    schedule_virtual(fn, plan=Plan(False, 20), pieces=pieces)
+    compared = 0
+    for piece in pieces[0]:
+        s = piece._scheduler
+        order, _ = s.run(20, Arrivals(0), Reach())
+        for places in (range(len(order)), order):
+            s._restart(20, *s.ways[0])
+            left = set(places)
+            for k in places:
+                first = min(left)
+                for other in left:
+                    if s.steady[other]:
+                        assert s.more[other] == s._change(s.word_writes[other], s.word_reads[other])
+                        compared += 1
+                s._place(k, first)
+                left.remove(k)
+    assert compared > 50
