@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "tools" / "clients" / "programs"
 PROGRAMS = {
     ("drjit_arrays.py",): ("H100", ["drjit"]),
     ("taichi_kernels.py", "taichi"): ("H100", ["taichi"]),
     ("taichi_kernels.py", "quadrants"): ("H100", ["quadrants"]),
     ("halide_pipelines.py",): ("A100", ["halide"]),
     ("iree_module.py",): ("A100", ["iree.compiler", "iree.runtime"]),
+    ("../cute_dsl.py", "cute_kernels.py"): ("A100", ["cutlass.cute"]),
 }
 
 
@@ -33,9 +35,8 @@ def test_right(program: tuple[str, ...]) -> None:
         if not installed(package):
             pytest.skip(f"{package} is not installed")
     name, *arguments = program
-    path = ROOT / "tools" / "clients" / "programs" / name
-    command = [sys.executable, "-m", "orias", "exec", "--device", device, "--", sys.executable, str(path), *arguments]
+    command = [sys.executable, "-m", "orias", "exec", "--device", device, "--", sys.executable, name, *arguments]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        command, capture_output=True, text=True, timeout=300, cwd=FOLDER, env=os.environ | {"PYTHONPATH": str(ROOT)}
     )
     assert done.returncode == 0 and done.stdout.strip().split("\n")[-1].startswith("right"), done.stdout + done.stderr

@@ -1,5 +1,6 @@
 """Programs of other people's generators: what is changed for many threads, and samples of campaigns (tools/strangers)."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import orias
-from tools.strangers import csmith_programs, judge_program, torture_programs
+from tools.strangers import csmith_programs, judge_program, torture_programs, zig_programs
 from tools.strangers.__main__ import main, one
 from tools.strangers.choices import NO_HOST, NO_PROGRAM, NO_PTX, PTX_FAILS, PTX_REFUSED, STACK
 from tools.strangers.compilers import clang, csmith_headers, is_undefined, on_host, to_ptx
@@ -222,3 +223,18 @@ def test_torture_sample(tmp_path: Path) -> None:
     allowed = (OK, LONG, NO_PROGRAM, NO_HOST, NO_PTX, PTX_FAILS, PTX_REFUSED, STACK)
     assert [(name, r.detail) for r, _, name in seen if r.kind not in allowed] == []
     assert sum(r.kind == OK for r, _, _ in seen) >= 20
+
+
+def test_programs_of_zig_have_names() -> None:
+    found = zig_programs.names()
+    assert len(found) == len(set(found)) == 28
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["wide", "odd_widths", "packed_fields", "vectors"])
+def test_zig(tmp_path: Path, name: str) -> None:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("ziglang is not installed")
+    seed = zig_programs.names().index(name)
+    result, _, title = zig_programs.one(f"{sys.executable} -m ziglang", seed, tmp_path, None)
+    assert result.kind in (OK, LONG), f"{title}: {result.kind} {result.detail}"

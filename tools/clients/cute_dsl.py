@@ -87,6 +87,12 @@ def main() -> None:
     runtime.cudaDeviceSynchronize = lambda: (right,)
     sys.argv = given[own:]
     sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
+    import cutlass.cute.testing as older
+    import cutlass.testing as testing
+
+    testing.benchmark = older.benchmark = lambda *_, **__: (
+        1.0
+    )  # They capture graphs by the runtime that does not start.
     products: Any = nullcontext()
     if importlib.util.find_spec("torch") is not None:
         sys.path.insert(0, str(Path(__file__).parent))

@@ -1,10 +1,11 @@
 """Campaigns of programs that generators of others make: C by a front end to PTX, our cubin in the simulator, against gcc on the host.
 
-usage: python -m tools.strangers csmith|threads|yarpgen|torture [--seed N] [--count N] [--seconds S] [--steps N] [--front clang|nvcc] [--log FILE] [--out DIR]
+usage: python -m tools.strangers csmith|threads|yarpgen|torture|zig [--seed N] [--count N] [--seconds S] [--steps N] [--front clang|nvcc] [--log FILE] [--out DIR]
 
 csmith: programs of Csmith, one thread.  threads: the same with a state for each of 48 threads, which take their own ways and exchange
 results.  yarpgen: loops over arrays (--yarpgen names the program).  torture: GCC's programs that check themselves (--torture or
-$ORIAS_TORTURE names their folder, gcc/testsuite/gcc.c-torture/execute of GCC's sources).  Seeds rise from --seed on; targets, levels of
+$ORIAS_TORTURE names their folder, gcc/testsuite/gcc.c-torture/execute of GCC's sources).  zig: programs of Zig's standard library
+(--zig is its command, "python -m ziglang" of PyPI's package).  Seeds rise from --seed on; targets, levels of
 both compilers and options of the generators rotate.  Every fourth program runs with results that appear only when control words promise
 them.  Programs that are wrong are kept in --out.  Exit code 1 if one of ours is wrong or refused.
 """
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.nvtools import find
-from tools.strangers import csmith_programs, torture_programs, yarpgen_programs
+from tools.strangers import csmith_programs, torture_programs, yarpgen_programs, zig_programs
 from tools.strangers.choices import ARCHES, FRONT_ARCH, FRONT_LEVELS, LEVELS, NO_HOST, NO_PROGRAM, NO_PTX, UNDEFINED
 from tools.strangers.compilers import clang, is_undefined, on_host, to_ptx
 from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, STEPS, THEIRS, Result, judge
@@ -73,13 +74,14 @@ def main() -> int:
     p = argparse.ArgumentParser(
         prog="python -m tools.strangers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    p.add_argument("kind", choices=("csmith", "threads", "yarpgen", "torture"))
+    p.add_argument("kind", choices=("csmith", "threads", "yarpgen", "torture", "zig"))
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--count", type=int, default=0)
     p.add_argument("--seconds", type=float, default=60.0)
     p.add_argument("--steps", type=int, default=STEPS)
     p.add_argument("--front", choices=("clang", "nvcc"), default="clang")
     p.add_argument("--yarpgen", default="yarpgen")
+    p.add_argument("--zig", default="zig")
     p.add_argument("--torture", type=Path, default=os.environ.get("ORIAS_TORTURE"))
     p.add_argument("--log", type=Path)
     p.add_argument("--out", type=Path)
@@ -92,6 +94,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             if a.kind == "torture":
                 result, ptx, name = torture_programs.one(a.torture, a.seed + n, Path(folder), ptxas, a.steps)
+            elif a.kind == "zig":
+                result, ptx, name = zig_programs.one(a.zig, a.seed + n, Path(folder), ptxas, a.steps)
             else:
                 result, ptx, name = one(a.kind, a.seed + n, a.front, Path(folder), a.yarpgen, ptxas, a.steps)
         n += 1

@@ -79,7 +79,11 @@ run(*map(from_dlpack, (x, sums, a, b, c)))
 assert np.allclose(sums, np.log(np.exp(x).sum(1)), atol=1e-5)
 assert np.allclose(c, a @ b, atol=1e-4)
 
-h, g, p = random.random((64, 32)).astype(np.float16), random.random((32, 32)).astype(np.float16), np.zeros((64, 32), np.float32)
+h, g, p = (
+    random.random((64, 32)).astype(np.float16),
+    random.random((32, 32)).astype(np.float16),
+    np.zeros((64, 32), np.float32),
+)
 run_tensor_cores(*map(from_dlpack, (h, g, p)))
 assert np.allclose(p, h.astype(np.float32) @ g.T.astype(np.float32), atol=1e-3)
 print("right")
