@@ -533,7 +533,7 @@ class Engine:
     def check_warpsync(self, warps: Arr) -> None:
         """Releases the sets of threads at WARPSYNC that are complete."""
         apart: dict[tuple[int, int], list[Arr]] = {}
-        for w in self._check_alike(warps, apart):
+        for w in self._check_sets(self._check_alike(warps, apart), apart):
             before = 0  # Sets of this warp that stay apart: each with those of other warps that are as many-th.
             waiting = int(self.warpsync[w])
             alive = int(self.alive_mask[w])
@@ -598,6 +598,38 @@ class Engine:
         for pc in np.unique(pcs):
             apart.setdefault((int(pc), 0), []).append(index[pcs == pc])
         return warps[~ready]
+
+    def _check_sets(self, warps: Arr, apart: dict[tuple[int, int], list[Arr]]) -> Arr:
+        """Releases the complete sets of warps with several of them; returns the warps that need a closer look."""
+        if len(warps) <= 1:
+            return warps
+        waiting, alive = self.warpsync[warps], self.alive_mask[warps]
+        here = (waiting[:, None] & _LANE_BITS) != 0
+        mask, operation, resume = (
+            state.reshape(-1, 32)[warps] for state in (self.warpsync_mask, self.operation, self.resume)
+        )
+        equal = (mask[:, :, None] == mask[:, None, :]) & (operation[:, :, None] == operation[:, None, :])
+        equal &= here[:, None, :] & here[:, :, None]
+        closer = (equal & (resume[:, :, None] != resume[:, None, :])).any(axis=(1, 2))
+        closer |= (here & (self.collective_end.reshape(-1, 32)[warps] >= 0)).any(axis=1)
+        same = np.packbits(equal, axis=2, bitorder="little").view(U32)[:, :, 0]
+        members = (mask & alive[:, None]) | _LANE_BITS
+        done = here & ((members & ~same) == 0) & ~closer[:, None]
+        self.warpsync[warps] = waiting & ~np.bitwise_or.reduce(np.where(done, _LANE_BITS, np.uint32(0)), axis=1)
+        joins = done & (members == alive[:, None]) & (not self.together)
+        stays = done & ~joins
+        # The number of a set in its warp, by its lowest lane.
+        lowest = stays & ((members & (_LANE_BITS - np.uint32(1))) == 0)
+        number = np.cumsum(lowest, axis=1) - 1
+        place = warps[:, None] * 32 + np.arange(32)
+        leader = popc((members & (~members + np.uint32(1))) - np.uint32(1)).astype(I64)
+        number = np.take_along_axis(number, leader, 1)
+        self.add_index(resume[joins], place[joins])
+        pcs, numbers, index = resume[stays], number[stays], place[stays]
+        for pc in np.unique(pcs):
+            for k in np.unique(numbers[pcs == pc]):
+                apart.setdefault((int(pc), int(k)), []).append(index[(pcs == pc) & (numbers == k)])
+        return warps[closer]
 
     def _put_apart(self, pc: int, index: Arr) -> None:
         """Adds a separate group; sets of different warps at one instruction run together."""
