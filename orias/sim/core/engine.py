@@ -597,7 +597,8 @@ class Engine:
         pcs, index = pcs[~joins], index[~joins]
         for pc in np.unique(pcs):
             apart.setdefault((int(pc), 0), []).append(index[pcs == pc])
-        return warps[~ready]
+        others: Arr = warps[~ready]
+        return others
 
     def _check_sets(self, warps: Arr, apart: dict[tuple[int, int], list[Arr]]) -> Arr:
         """Releases the complete sets of warps with several of them; returns the warps that need a closer look."""
@@ -629,7 +630,8 @@ class Engine:
         for pc in np.unique(pcs):
             for k in np.unique(numbers[pcs == pc]):
                 apart.setdefault((int(pc), int(k)), []).append(index[(pcs == pc) & (numbers == k)])
-        return warps[closer]
+        others: Arr = warps[closer]
+        return others
 
     def _put_apart(self, pc: int, index: Arr) -> None:
         """Adds a separate group; sets of different warps at one instruction run together."""
