@@ -287,6 +287,7 @@ class HostArena(Arena):
                 self.release(address)
             self._passing = None
             self._host.clear()
+            self.changes += 1
 
     def _where(self, address: int, size: int) -> str:
         i = bisect_right(self._freed, address, key=lambda r: r.start) - 1
@@ -317,7 +318,18 @@ class HostArena(Arena):
             return False
         if self._passing is not None:
             self._host.extend(s for s in spans if s not in self._host and _within(address, size, [s]).any())
+            self.changes += 1
         return True
+
+    def reachable(self) -> tuple[Arr, Arr]:
+        """As in :class:`Arena`, with the host's memory that the present launch has used already."""
+        first, last = self.pool, self.pool + POOL_SIZE
+        # The system may count what is beside the device's memory to its mapping.
+        host = [part for low, high in self._host for part in ((low, min(high, first)), (max(low, last), high))]
+        parts = [(low - self.base, high - self.base) for low, high in host if low < high]
+        both = sorted([*parts, *zip(self.starts, self.ends, strict=True)])
+        spans = np.array(both, I64).reshape(-1, 2)
+        return np.ascontiguousarray(spans[:, 0]), np.ascontiguousarray(spans[:, 1])
 
 
 def _within(address: Arr, size: int, spans: list[tuple[int, int]]) -> npt.NDArray[np.bool_]:

@@ -97,7 +97,7 @@ class Arena(_Flat):
         self._reuse_at = _DEAD
         """Where ``top`` is looked at again by :meth:`reuse`."""
         self.changes = 0
-        """How often allocations were made or released."""
+        """How often what :meth:`reachable` tells has changed."""
         self.objects: dict[int, Any] = {}
         """Textures, surfaces and samplers, by number."""
         self.paired = True
@@ -219,6 +219,10 @@ class Arena(_Flat):
         end = self.ends[bisect_right(self.starts, o) - 1]
         raw = self.data[o:end].tobytes()
         return raw.split(b"\0", 1)[0]
+
+    def reachable(self) -> tuple[Arr, Arr]:
+        """First offsets and ends of what accesses may reach, by first offset; :attr:`changes` tells when that is another."""
+        return np.array(self.starts, I64), np.array(self.ends, I64)
 
     def holds(self, low: int, high: int) -> bool:
         """Whether the bytes from offset `low` up to `high` are in one allocation."""

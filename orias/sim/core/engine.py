@@ -491,6 +491,17 @@ class Engine:
             common = np.bitwise_and.reduce(who.spread(mask, 0xFFFFFFFF), axis=1)
             if not (alive & ~common).any():
                 return pc + 1
+        if rest is None and not self.warpsync[warps].any() and (self.together or (who.lane_mask != alive).all()):
+            # The threads of each warp may be a part of it that is complete.
+            every = np.bitwise_and.reduce(who.spread(mask, 0xFFFFFFFF), axis=1)
+            some = np.bitwise_or.reduce(who.spread(mask), axis=1)
+            if (
+                (every == some).all()
+                and ((every & alive) == who.lane_mask).all()
+                and (self.collective_end[who.sel] < 0).all()
+            ):
+                self._put_apart(pc + 1, who.index)
+                return -1
         self.resume[who.sel] = pc + 1
         self.warpsync_mask[who.sel] = mask
         self.operation[who.sel] = operation
@@ -522,7 +533,7 @@ class Engine:
     def check_warpsync(self, warps: Arr) -> None:
         """Releases the sets of threads at WARPSYNC that are complete."""
         apart: dict[tuple[int, int], list[Arr]] = {}
-        for w in warps:
+        for w in self._check_sets(self._check_alike(warps, apart), apart):
             before = 0  # Sets of this warp that stay apart: each with those of other warps that are as many-th.
             waiting = int(self.warpsync[w])
             alive = int(self.alive_mask[w])
@@ -553,6 +564,74 @@ class Engine:
             self.warpsync[w] = waiting
         for (pc, _), sets in apart.items():
             self._put_apart(pc, np.sort(np.concatenate(sets)))
+
+    def _check_alike(self, warps: Arr, apart: dict[tuple[int, int], list[Arr]]) -> Arr:
+        """Releases, of those warps whose waiting lanes are one complete set, all together; returns the others.
+
+        What stays apart goes to `apart`, as the first set of its warp.
+        """
+        if len(warps) == 1:
+            return warps
+        waiting, alive = self.warpsync[warps], self.alive_mask[warps]
+        rows = np.arange(len(warps))
+        here = (waiting[:, None] & _LANE_BITS) != 0
+        first = here.argmax(axis=1)
+        alike = (waiting != 0)[:, None] & here
+        for state in (self.warpsync_mask, self.operation, self.resume):
+            of_lanes = state.reshape(-1, 32)[warps]
+            alike &= of_lanes == of_lanes[rows, first][:, None]
+        alike &= self.collective_end.reshape(-1, 32)[warps] < 0
+        mask = self.warpsync_mask.reshape(-1, 32)[warps, first]
+        ready = (alike == here).all(axis=1) & (waiting != 0) & (waiting == mask & alive)
+        if not ready.any():
+            return warps
+        done = warps[ready]
+        self.warpsync[done] = 0
+        index = (done[:, None] * 32 + np.arange(32))[here[ready]]
+        pcs = self.resume[index]
+        if self.together:
+            joins = np.zeros(len(index), np.bool_)
+        else:
+            joins = np.repeat((waiting == alive)[ready], here[ready].sum(axis=1))
+        self.add_index(pcs[joins], index[joins])
+        pcs, index = pcs[~joins], index[~joins]
+        for pc in np.unique(pcs):
+            apart.setdefault((int(pc), 0), []).append(index[pcs == pc])
+        others: Arr = warps[~ready]
+        return others
+
+    def _check_sets(self, warps: Arr, apart: dict[tuple[int, int], list[Arr]]) -> Arr:
+        """Releases the complete sets of warps with several of them; returns the warps that need a closer look."""
+        if len(warps) <= 1:
+            return warps
+        waiting, alive = self.warpsync[warps], self.alive_mask[warps]
+        here = (waiting[:, None] & _LANE_BITS) != 0
+        mask, operation, resume = (
+            state.reshape(-1, 32)[warps] for state in (self.warpsync_mask, self.operation, self.resume)
+        )
+        equal = (mask[:, :, None] == mask[:, None, :]) & (operation[:, :, None] == operation[:, None, :])
+        equal &= here[:, None, :] & here[:, :, None]
+        closer = (equal & (resume[:, :, None] != resume[:, None, :])).any(axis=(1, 2))
+        closer |= (here & (self.collective_end.reshape(-1, 32)[warps] >= 0)).any(axis=1)
+        same = np.packbits(equal, axis=2, bitorder="little").view(U32)[:, :, 0]
+        members = (mask & alive[:, None]) | _LANE_BITS
+        done = here & ((members & ~same) == 0) & ~closer[:, None]
+        self.warpsync[warps] = waiting & ~np.bitwise_or.reduce(np.where(done, _LANE_BITS, np.uint32(0)), axis=1)
+        joins = done & (members == alive[:, None]) & (not self.together)
+        stays = done & ~joins
+        # The number of a set in its warp, by its lowest lane.
+        lowest = stays & ((members & (_LANE_BITS - np.uint32(1))) == 0)
+        number = np.cumsum(lowest, axis=1) - 1
+        place = warps[:, None] * 32 + np.arange(32)
+        leader = popc((members & (~members + np.uint32(1))) - np.uint32(1)).astype(I64)
+        number = np.take_along_axis(number, leader, 1)
+        self.add_index(resume[joins], place[joins])
+        pcs, numbers, index = resume[stays], number[stays], place[stays]
+        for pc in np.unique(pcs):
+            for k in np.unique(numbers[pcs == pc]):
+                apart.setdefault((int(pc), int(k)), []).append(index[(pcs == pc) & (numbers == k)])
+        others: Arr = warps[closer]
+        return others
 
     def _put_apart(self, pc: int, index: Arr) -> None:
         """Adds a separate group; sets of different warps at one instruction run together."""

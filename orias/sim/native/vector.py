@@ -101,7 +101,7 @@ class Vector:
         """Takes over what allocations there are, and local memory once it is there."""
         s = self._state
         self._changes = arena.changes
-        self._starts, self._ends = np.array(arena.starts, I64), np.array(arena.ends, I64)
+        self._starts, self._ends = arena.reachable()
         s.starts, s.ends, s.allocations = _at(self._starts), _at(self._ends), len(self._starts)
         s.arena, s.arena_base = _at(arena.data), arena.base
         self._local_pending = self._m.local.pending
