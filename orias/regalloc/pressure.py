@@ -128,7 +128,7 @@ def _count(classes: Classes, o: Opnd, weight: int, point: int, table: dict[Cls, 
 class _Crowd:
     """The points that lack registers (a sample if there are very many), and how many words each lacks."""
 
-    __slots__ = ("open", "planes", "points")
+    __slots__ = ("open", "planes", "points", "spare")
 
     def __init__(self, excess: list[int], limit: int) -> None:
         points = [p for p, x in enumerate(excess) if x > 0]
@@ -145,6 +145,8 @@ class _Crowd:
             self.planes.append(int(digits, 2))
         self.open: int = (1 << len(points)) - 1
         """Bit i: point i still lacks registers."""
+        self.spare: Final[list[int]] = []
+        """Bit i of plane k is bit k of the words that point i gains beyond those that it lacks."""
 
     def masks(self, x: Candidate) -> list[int]:
         """For each word of the class, the points (as bits) that gain a register if the class is spilled."""
@@ -183,7 +185,31 @@ class _Crowd:
     def take(self, masks: list[int]) -> None:
         """Account for spilling a class with these masks."""
         for mask in masks:
+            _add(self.spare, mask & ~self.open)
             self.open = _subtract(self.planes, mask & self.open)
+
+    def give_back(self, masks: list[int]) -> bool:
+        """Undo :meth:`take` for a class with these masks, if all points that gain by it have enough without it; True if so."""
+        planes = list(self.spare)
+        for mask in masks:
+            some = 0
+            for plane in planes:
+                some |= plane
+            if mask & ~some:
+                return False
+            _subtract(planes, mask)
+        self.spare[:] = planes
+        return True
+
+
+def _add(planes: list[int], carry: int) -> None:
+    """Adds one at some points (as bits)."""
+    k = 0
+    while carry:
+        if k == len(planes):
+            planes.append(0)
+        planes[k], carry = planes[k] ^ carry, planes[k] & carry
+        k += 1
 
 
 def _subtract(planes: list[int], borrow: int) -> int:
@@ -207,7 +233,7 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
             heap.append((x.cost / crowd.gain(masks), serial, x, masks))
             serial += 1
     heapq.heapify(heap)
-    victims: list[Cls] = []
+    taken: list[tuple[Candidate, list[int]]] = []
     while heap and crowd.open:
         _, _, x, masks = heapq.heappop(heap)
         gain = crowd.gain(masks)
@@ -220,9 +246,11 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
             serial += 1
             heapq.heappush(heap, (score, serial, x, masks))
             continue
-        victims.append(x.cls)
+        taken.append((x, masks))
         crowd.take(masks)
-    return victims
+    # What was chosen later may have made an earlier choice needless; the dearest is asked first.
+    needless = {x.cls for x, masks in sorted(taken, key=lambda t: -t[0].cost) if crowd.give_back(masks)}
+    return [x.cls for x, _ in taken if x.cls not in needless]
 
 
 def room_left(pressure: Pressure, victims: list[Cls], pool: list[Candidate]) -> list[int]:
