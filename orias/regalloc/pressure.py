@@ -1,7 +1,8 @@
 """Register pressure at each point, and which classes to spill where it exceeds the registers.
 
 The choice is a static form of Belady's algorithm: the class that relieves most points per weighted reference of spill
-code is spilled first.  Values without uses in the region of high pressure are therefore spilled before those with uses.
+code is spilled first, where points count by their square (as degrees of nodes in Bernstein et al., "Spill code minimization
+techniques for optimizing compilers", 1989).  Values without uses in the region of high pressure are therefore spilled before those with uses.
 """
 
 import heapq
@@ -230,7 +231,7 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
     for x in pool:
         masks = crowd.masks(x)
         if masks:
-            heap.append((x.cost / crowd.gain(masks), serial, x, masks))
+            heap.append((_score(x.cost, crowd.gain(masks)), serial, x, masks))
             serial += 1
     heapq.heapify(heap)
     taken: list[tuple[Candidate, list[int]]] = []
@@ -241,7 +242,7 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
             continue
         # Gains only shrink: an entry with an old score returns to the heap with its new one unless it is still the
         # best.
-        score = x.cost / gain
+        score = _score(x.cost, gain)
         if heap and score > heap[0][0]:
             serial += 1
             heapq.heappush(heap, (score, serial, x, masks))
@@ -251,6 +252,11 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
     # What was chosen later may have made an earlier choice needless; the dearest is asked first.
     needless = {x.cls for x, masks in sorted(taken, key=lambda t: -t[0].cost) if crowd.give_back(masks)}
     return [x.cls for x, _ in taken if x.cls not in needless]
+
+
+def _score(cost: int, gain: int) -> float:
+    """What spilling a class costs for what it gains; few victims that gain much are better than many, each of which has its own stubs."""
+    return cost / gain**2
 
 
 def room_left(pressure: Pressure, victims: list[Cls], pool: list[Candidate]) -> list[int]:

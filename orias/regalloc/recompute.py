@@ -1,9 +1,11 @@
 """Values that cost no memory to spill: one instruction computes them again from registers that hold their values there in any case.
 
-Rematerialisation (Briggs, Cooper, Torczon, 1992) of operations with register sources.  Sources must be live at every use, so that
-no live range becomes longer, and must not change while the value lives.
+Rematerialisation (Briggs, Cooper, Torczon, 1992) of operations with register sources.  Sources must not change while the value
+lives, and be live at every use, so that no live range becomes longer.  One source may be a constant instead: the next round of
+spilling rematerialises it, too.
 """
 
+from collections.abc import Container
 from typing import Final
 
 from orias.isa.op import (
@@ -47,7 +49,6 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import Inst
 from orias.regalloc.coalesce import Classes, Cls
-from orias.regalloc.ranges import Ranges
 from orias.timing.units import units
 
 _STAY: Final = (
@@ -58,8 +59,11 @@ _CONSTANT: Final = (K_IMM, K_CONST, K_SYM, K_WORD, K_NONE)
 _NOTHING: Final = (RZ, PT, URZ, UPT)
 
 
-def recomputable(classes: Classes) -> dict[Cls, Inst]:
-    """Classes of one register with one definition, by a fixed-latency operation that can be repeated at every use, and a copy of it."""
+def recomputable(classes: Classes, constants: Container[Cls]) -> dict[Cls, Inst]:
+    """Classes of one register with one definition, by a fixed-latency operation that can be repeated at every use, and a copy of it.
+
+    `constants`: classes that are rematerialised without any register; one source may be of these.
+    """
     rg = classes.rg
     late = units(rg.fn.target.latency_class)
     defs: dict[int, list[int]] = {}
@@ -86,7 +90,7 @@ def recomputable(classes: Classes) -> dict[Cls, Inst]:
         if len(at) > 1 or inst is None or v in kept or v not in uses or not _is_plain(inst) or late.barriers(inst.op):
             continue
         c = classes.cls(v)
-        if c.file == K_R and len(c.members) == 1 and _sources_last(rg, v, inst, defs, uses[v]):
+        if c.file == K_R and len(c.members) == 1 and _sources_last(classes, constants, v, defs, uses[v]):
             out[c] = Inst(inst.op, list(inst.dst), list(inst.src))
     return out
 
@@ -111,9 +115,15 @@ def _is_known(o: Opnd) -> bool:
     return kind_of(o) in _CONSTANT or without_modifiers(o) in _NOTHING
 
 
-def _sources_last(rg: Ranges, v: int, inst: Inst, defs: dict[int, list[int]], uses: list[int]) -> bool:
+def _sources_last(
+    classes: Classes, constants: Container[Cls], v: int, defs: dict[int, list[int]], uses: list[int]
+) -> bool:
     """True if the sources of the definition of `v` have the same values at all of its uses."""
+    rg = classes.rg
+    inst = rg.insts[defs[v][0]]
+    assert inst is not None
     own = range(rg.wbase[v], rg.wbase[v + 1])
+    absent = 0
     for o in inst.src:
         if not is_vreg(o):
             continue
@@ -124,7 +134,10 @@ def _sources_last(rg: Ranges, v: int, inst: Inst, defs: dict[int, list[int]], us
             return False
         # A reload is just before the use, where what lives after the instruction before it is live.
         if not all(_holds(rg.segs[w], point - 1) for w in rg.words(o) for point in uses):
-            return False
+            # The result gets the register of one source that is made for it, and needs no other.
+            absent += 1
+            if classes.cls(u) not in constants or absent > 1:
+                return False
     return True
 
 

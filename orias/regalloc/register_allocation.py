@@ -148,8 +148,8 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         if not lacking and not crowded and allocate(classes, K_R, result, closely):
             pack_registers(classes, result)
             return classes, result
-        makers = recomputable(classes)
-        makers.update(rematerialisable(classes, state))
+        makers = rematerialisable(classes, state)
+        makers = {**recomputable(classes, makers), **makers}
         victims: list[Cls] = []
         for file in lacking:
             victims.extend(_victims(classes, file, result, state.temps, makers, penalty)[0])

@@ -185,12 +185,16 @@ def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[in
     `room`: number of R registers that are free at each point without the victims (empty: unknown).  Where enough are
     free all the way between two references, they share one load.  `makers`: what :func:`rematerialisable` found.
     """
-    gone = set(victims)
-    for c in victims:
-        # What is spilled itself is not in a register there.
-        if c in makers and any(classes.cls(v) in gone for v in sources(makers[c])):
+    lost = [c for c in victims if c not in makers]
+    while lost:
+        # What is computed from a value in memory would have to load it.
+        gone = set(lost)
+        lost = [c for c in victims if c in makers and any(classes.cls(v) in gone for v in sources(makers[c]))]
+        for c in lost:
             del makers[c]
-    _Spiller(classes, victims, state, room, makers).run()
+    # What others are computed from stays for another round, which rematerialises it, too.
+    kept = {classes.cls(v) for c in victims if c in makers for v in sources(makers[c])}
+    _Spiller(classes, [c for c in victims if c not in kept], state, room, makers).run()
     _sweep(classes.rg.fn, state)
 
 
