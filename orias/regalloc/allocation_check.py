@@ -103,7 +103,17 @@ _PARTS: Final = (OP_COPY, OP_PCOPY, OP_PACK)
 _COPIES: Final = (*_PARTS, OP_UNDEF)
 _MOVES: Final = (MOVE, MOVE_UNIFORM)
 _EFFECTS: Final = (
-    F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_READ | F_WRITE | F_FENCE | F_PSEUDO | F_SPECIAL | F_CONSTMEM | F_WARP_WIDE
+    F_SIDE
+    | F_TERM
+    | F_CONVERGENT
+    | F_CALL
+    | F_READ
+    | F_WRITE
+    | F_FENCE
+    | F_PSEUDO
+    | F_SPECIAL
+    | F_CONSTMEM
+    | F_WARP_WIDE
 )
 _TOP: Final = {K_R: 255, K_UR: 255, K_P: 7, K_UP: 7, K_B: 255}
 _CALLEE_R: Final = tuple(n for n in range(2, 253) if (n == 2 or 16 <= n <= 19 or 22 <= n <= 31 or (n >= 32 and n & 4)))
