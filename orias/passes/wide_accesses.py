@@ -1,8 +1,9 @@
 """LateExpansion, after it: loads and stores of neighbouring words of shared memory are one.
 
-Two or four words, in loads and stores of one or two, that are aligned as a whole, as far as the low bits of the address are known, are loaded together where the
-first of them was if nothing between may write memory, and the limit of registers leaves room for what arrives early, and stored together where the last of them was if nothing between
-may read or write the same place.
+Two or four words, in loads and stores of one or two, that are aligned as a whole, as far as the low bits of the address are
+known, are loaded together where the first of them was if nothing between may write memory, and stored together where the last of
+them was if nothing between may read or write the same place.  Words that are read once are loaded together only if the limit of
+registers leaves room for those that then arrive early.
 """
 
 from typing import Final, final
@@ -110,7 +111,8 @@ class _Room:
     def take(self, fn: Func, members: list[tuple[int, Inst]]) -> bool:
         """Let loads arrive with the first of them, if there is a register for each of their words all the way; True if so."""
         members = sorted(members, key=lambda m: m[0])
-        early, at, spans = 0, members[-1][0], []
+        early, at = 0, members[-1][0]
+        spans: list[tuple[int, int, int]] = []
         for k, inst in reversed(members[1:]):
             spans.append((k, at, early))
             early, at = early + fn.width(inst.dst[0]), k
