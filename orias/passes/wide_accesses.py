@@ -1,13 +1,15 @@
 """LateExpansion, after it: loads and stores of neighbouring words of shared memory are one.
 
-Two or four words, in loads and stores of one or two, that are aligned as a whole, as far as the low bits of the address are known, are loaded together where the
-first of them was if nothing between may write memory, and stored together where the last of them was if nothing between
-may read or write the same place.
+Two or four words, in loads and stores of one or two, that are aligned as a whole, as far as the low bits of the address are
+known, are loaded together where the first of them was if nothing between may write memory, and stored together where the last of
+them was if nothing between may read or write the same place.  Words that are read once are loaded together only if the limit of
+registers leaves room for those that then arrive early.
 """
 
 from typing import Final, final
 
 from orias.analysis.known_bits import trailing_zeros, zeros_of_words
+from orias.analysis.liveness import Liveness, liveness
 from orias.isa.op import F_CALL, F_FENCE, F_LEAVES, F_READ, F_SIDE, F_TERM, F_TOUCHES_SHARED, F_WRITE, Op, op
 from orias.isa.operand import (
     K_NONE,
@@ -32,6 +34,7 @@ from orias.ori.ir import OP_PACK, Block, Func, Inst
 from orias.passes.access_size import data_words, is_load, is_store, size_of
 from orias.passes.equal_blocks import Follower, chains, keeps_loads
 from orias.passes.words import rename_words
+from orias.target.register_steps import MOST_REGISTERS, live_words
 
 _BARRIER: Final = F_WRITE | F_FENCE | F_CALL | F_LEAVES
 _WORD: Final = 4
@@ -67,8 +70,10 @@ def widen_accesses(fn: Func) -> bool:
     zeros = zeros_of_words(fn)
     words: dict[int, Opnd] = {}
     if loads > 1:
+        # Without a limit loads that come early cost no spills.
+        lv = liveness(fn) if fn.max_regs < MOST_REGISTERS else None
         for chain in chains(fn, fn.knobs.vectorization_distance):
-            _widen(fn, chain, zeros, narrow, wide, words)
+            _widen(fn, chain, zeros, narrow, wide, words, lv)
     changed = False
     for b in storing:
         changed = _Stores(fn, b, zeros).run() or changed
@@ -83,9 +88,56 @@ def _alignment(zeros: bytearray, base: Opnd) -> int:
     return 1 << min(known, 4)
 
 
+@final
+class _Room:
+    """The words that find a register, at most, after each instruction of a chain (0: before the first); negative where some find none."""
+
+    __slots__ = ("left", "reads")
+
+    def __init__(self, fn: Func, chain: list[Follower], lv: Liveness) -> None:
+        limit, count = live_words(fn.max_regs), lv.words(fn, K_R).count
+        self.left: Final[list[int]] = []
+        for f in chain:
+            self.left += [limit] * sum(len(x.insts) for x in f.between)
+            self.left += [limit - count(mask) for mask in lv.before(f.block)]
+        self.left.append(limit - count(lv.live_out[chain[-1].block.id]))
+        self.reads: Final[list[int]] = [0] * len(fn.vkind)
+        """How often the words of each register are read."""
+        for inst in fn.insts():
+            for o in inst.uses():
+                if is_vreg(o):
+                    self.reads[vreg(o)] += 1
+
+    def take(self, fn: Func, members: list[tuple[int, Inst]]) -> bool:
+        """Let loads arrive with the first of them, if there is a register for each of their words all the way; True if so."""
+        members = sorted(members, key=lambda m: m[0])
+        early, at = 0, members[-1][0]
+        spans: list[tuple[int, int, int]] = []
+        for k, inst in reversed(members[1:]):
+            spans.append((k, at, early))
+            early, at = early + fn.width(inst.dst[0]), k
+        spans.append((members[0][0], at, early))
+        # Words that several instructions read, such as factors of products, stay in registers between them in any case.
+        if sum(self.reads[vreg(i.dst[0])] - fn.width(i.dst[0]) for _, i in members) <= 0 and any(
+            words and min(self.left[start:end], default=words) < words for start, end, words in spans
+        ):
+            return False
+        for start, end, words in spans:
+            for k in range(start, end):
+                self.left[k] -= words
+        return True
+
+
 def _widen(
-    fn: Func, chain: list[Follower], zeros: bytearray, narrow: tuple[Op, Op], wide: Wide, words: dict[int, Opnd]
+    fn: Func,
+    chain: list[Follower],
+    zeros: bytearray,
+    narrow: tuple[Op, Op],
+    wide: Wide,
+    words: dict[int, Opnd],
+    lv: Liveness | None,
 ) -> None:
+    room: _Room | None = None
     groups: dict[Opnd, dict[int, tuple[int, Inst]]] = {}
     gone: set[int] = set()
     k = 0
@@ -95,11 +147,13 @@ def _widen(
             k += 1
             if inst.op.flags & _BARRIER:
                 if groups and keeps_loads(fn, inst):
-                    _take(fn, zeros, wide, groups, words, gone)
+                    _take(fn, zeros, wide, groups, words, gone, room)
                     groups = {}
             elif inst.op in narrow and _is_plain_load(fn, inst):
+                if room is None and lv is not None:
+                    room = _Room(fn, chain, lv)
                 groups.setdefault(inst.src[1], {}).setdefault(imm_value(inst.src[3]), (k, inst))
-    _take(fn, zeros, wide, groups, words, gone)
+    _take(fn, zeros, wide, groups, words, gone, room)
     if gone:
         for f in chain:
             f.block.insts = [i for i in f.block.insts if i.uid not in gone]
@@ -125,6 +179,7 @@ def _take(
     groups: dict[Opnd, dict[int, tuple[int, Inst]]],
     words: dict[int, Opnd],
     gone: set[int],
+    room: _Room | None,
 ) -> None:
     """Merge the loads of a stretch; `words` gets what stands for their results, `gone` the instructions that go."""
     for base, found in groups.items():
@@ -142,6 +197,9 @@ def _take(
                 members = [found.pop(o) for o in offsets]
                 first = min(k for k, _ in members)
                 if max(k for k, _ in members) - first > fn.knobs.vectorization_distance:
+                    continue
+                if room is not None and not room.take(fn, members):
+                    found.update(zip(offsets, members, strict=True))
                     continue
                 whole = fn.new_vreg(K_R, count)
                 leader = next(i for k, i in members if k == first)

@@ -11,7 +11,21 @@ physical register of the unallocated code, then constants, then the registers th
 
 from typing import Final, final
 
-from orias.isa.op import F_CALL, F_RETURNS, F_SIDE, F_SPECIAL
+from orias.isa.op import (
+    F_CALL,
+    F_CONSTMEM,
+    F_CONVERGENT,
+    F_FENCE,
+    F_PSEUDO,
+    F_READ,
+    F_RETURNS,
+    F_SIDE,
+    F_SPECIAL,
+    F_TERM,
+    F_WARP_WIDE,
+    F_WRITE,
+    Op,
+)
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     INV,
@@ -81,11 +95,26 @@ _SP: Final = 1 << 30
 """The place of the distance in bytes by which R1 has moved, as a set of one number."""
 _UNDEF: Final = 1 << 31
 """The place of the values that are undefined here: any register may hold them."""
+_SAME: Final = 1 << 32
+"""From here on, plus the uid of a removed instruction: those of its sources that have the values with which it would have run."""
 _NOTHING: Final[frozenset[int]] = frozenset()
 _REG_KINDS: Final = (K_R, K_UR, K_P, K_UP, K_B)
 _PARTS: Final = (OP_COPY, OP_PCOPY, OP_PACK)
 _COPIES: Final = (*_PARTS, OP_UNDEF)
 _MOVES: Final = (MOVE, MOVE_UNIFORM)
+_EFFECTS: Final = (
+    F_SIDE
+    | F_TERM
+    | F_CONVERGENT
+    | F_CALL
+    | F_READ
+    | F_WRITE
+    | F_FENCE
+    | F_PSEUDO
+    | F_SPECIAL
+    | F_CONSTMEM
+    | F_WARP_WIDE
+)
 _TOP: Final = {K_R: 255, K_UR: 255, K_P: 7, K_UP: 7, K_B: 255}
 _CALLEE_R: Final = tuple(n for n in range(2, 253) if (n == 2 or 16 <= n <= 19 or 22 <= n <= 31 or (n >= 32 and n & 4)))
 _CALLEE_B: Final = tuple(range(6, 12))
@@ -106,7 +135,7 @@ def check(before: Func, after: Func, trace: dict[int, list[tuple[int, tuple[int,
 @final
 class _Checker:
     __slots__ = (
-        "after", "base", "before", "const_of", "consts", "faults", "first_const", "old", "reporting", "seen", "trace", "where",
+        "after", "base", "before", "const_of", "consts", "faults", "first_const", "old", "removed", "reporting", "seen", "trace", "where",
     )  # fmt: skip
 
     def __init__(self, before: Func, after: Func, trace: dict[int, list[tuple[int, tuple[int, ...]]]]) -> None:
@@ -127,6 +156,9 @@ class _Checker:
         self.consts: dict[tuple[str, int], int] = {}
         self.const_of: dict[int, int] = {}
         self._find_constants()
+        self.removed: Final[dict[tuple[Op, tuple[Opnd, ...]], list[Inst]]] = {}
+        """Instructions without effects that are not in the new code, by operation and sources without their registers: others may repeat them."""
+        self._find_removed()
 
     # --- values ------------------------------------------------------------------------------------------------
 
@@ -174,6 +206,38 @@ class _Checker:
         # A word copied from a constant word is that constant; copies of copies may be in any order.
         while found := [(d, self.const_of[s]) for d, s in copies if s in self.const_of and d not in self.const_of]:
             self.const_of.update(found)
+
+    def _find_removed(self) -> None:
+        gone = {uid for items in self.trace.values() for uid, new in items if not new}
+        for inst in self.before.insts():
+            if inst.uid in gone and inst.op not in _COPIES and not inst.op.flags & _EFFECTS and inst.guard == PT:
+                self.removed.setdefault((inst.op, self._form(inst)), []).append(inst)
+
+    def _form(self, inst: Inst) -> tuple[Opnd, ...]:
+        """What an instruction must share with another one that computes the same from the same values."""
+        src = tuple(modifiers_of(o) | kind_of(o) if _is_changing(o) else o for o in inst.src)
+        return (*inst.dst[1:], *src)
+
+    def _inputs(self, inst: Inst) -> list[list[int]]:
+        """The values of each source of an old instruction that is a register."""
+        return [self._words(o) for o in inst.src if _is_changing(o)]
+
+    def _repeated(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
+        """The places and values that an instruction writes as a removed one would have; None if it repeats none."""
+        if inst.guard != PT:
+            return None
+        places = [_place(o) for o in inst.src if _is_changing(o)]
+        for old in self.removed.get((inst.op, self._form(inst)), ()):
+            inputs = self._inputs(old)
+            needed = frozenset(v for words in inputs for v in words)
+            if st.get(_SAME + old.uid, _NOTHING) >= needed and all(
+                not {v, self.const_of.get(v, -1)}.isdisjoint(st.get(place + k, _NOTHING))
+                for place, words in zip(places, inputs, strict=True)
+                for k, v in enumerate(words)
+            ):
+                first = _place(inst.dst[0])
+                return [(first + k, frozenset((v,))) for k, v in enumerate(self._words(old.dst[0]))]
+        return None
 
     def _known(self, inst: Inst) -> list[int]:
         """Constants that the result words of an instruction always equal; empty if there are none."""
@@ -293,9 +357,12 @@ class _Checker:
                 k = self._copy(b, k, len(new), old, st)
             elif not new:
                 words = [w for d in old.dst if is_vreg(d) for w in self._words(d)]
-                if not words or any(w not in self.const_of for w in words):
+                repeated = old in self.removed.get((old.op, self._form(old)), ())
+                if not words or (not repeated and any(w not in self.const_of for w in words)):
                     self._fault(f"no trace of: {inst_text(old, self.before)}")
                 _forget(st, words)
+                if repeated:
+                    st[_SAME + old.uid] = frozenset(v for words in self._inputs(old) for v in words)
             else:
                 while insts[k].uid != uid and k < start + len(new) - 1:
                     k = self._extra(b, k, st)
@@ -425,7 +492,7 @@ class _Checker:
         for place, held in [x for x in st.items() if not touched.isdisjoint(x[1])]:
             if place == _SP:
                 continue
-            fresh = [d for v in held for d in renamed.get(v, ())]
+            fresh = [d for v in held for d in renamed.get(v, ())] if place < _SAME else []
             if place == _UNDEF:  # the inverse of an undefined value is undefined; the set has values without inversion
                 fresh = [d & ~1 for d in fresh]
             if fresh or any(v & ~1 in targets for v in held):
@@ -456,7 +523,7 @@ class _Checker:
             v = s ^ flip
             was = olds[k_word] if olds else -1
             for place, held in before.items():
-                if place == _SP:
+                if place == _SP or place >= _SAME:
                     continue
                 into = written.get(place)
                 kept = was < 0 or was in held or was in undefined or self.const_of.get(was, -1) in held
@@ -492,6 +559,8 @@ class _Checker:
         if inst.op in (COMBINE_BITS, COMBINE_PREDICATES) and self._exchange(insts, k, st):
             return k + 3
         moved = self._moved(inst, st)
+        if moved is None:
+            moved = self._repeated(inst, st)
         if moved is None:
             self._fault(f"unknown instruction of the allocator: {inst_text(inst, self.after)}")
             for d in inst.dst:
@@ -602,6 +671,11 @@ class _Checker:
         if inst.op is LOAD_SHARED:
             return [(_place(inst.dst[0]), st.get(slot, _NOTHING))]
         return [(slot, st.get(_place(inst.src[4]), _NOTHING))]
+
+
+def _is_changing(o: Opnd) -> bool:
+    """True for a register that can hold any value."""
+    return kind_of(o) in _REG_KINDS and reg_id(o) != _TOP[kind_of(o)] and o != SP
 
 
 def _is_zero(o: Opnd) -> bool:

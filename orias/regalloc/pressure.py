@@ -1,7 +1,8 @@
 """Register pressure at each point, and which classes to spill where it exceeds the registers.
 
 The choice is a static form of Belady's algorithm: the class that relieves most points per weighted reference of spill
-code is spilled first.  Values without uses in the region of high pressure are therefore spilled before those with uses.
+code is spilled first, where points count by their square (as degrees of nodes in Bernstein et al., "Spill code minimization
+techniques for optimizing compilers", 1989).  Values without uses in the region of high pressure are therefore spilled before those with uses.
 """
 
 import heapq
@@ -128,7 +129,7 @@ def _count(classes: Classes, o: Opnd, weight: int, point: int, table: dict[Cls, 
 class _Crowd:
     """The points that lack registers (a sample if there are very many), and how many words each lacks."""
 
-    __slots__ = ("open", "planes", "points")
+    __slots__ = ("open", "planes", "points", "spare")
 
     def __init__(self, excess: list[int], limit: int) -> None:
         points = [p for p, x in enumerate(excess) if x > 0]
@@ -145,6 +146,8 @@ class _Crowd:
             self.planes.append(int(digits, 2))
         self.open: int = (1 << len(points)) - 1
         """Bit i: point i still lacks registers."""
+        self.spare: Final[list[int]] = []
+        """Bit i of plane k is bit k of the words that point i gains beyond those that it lacks."""
 
     def masks(self, x: Candidate) -> list[int]:
         """For each word of the class, the points (as bits) that gain a register if the class is spilled."""
@@ -183,7 +186,31 @@ class _Crowd:
     def take(self, masks: list[int]) -> None:
         """Account for spilling a class with these masks."""
         for mask in masks:
+            _add(self.spare, mask & ~self.open)
             self.open = _subtract(self.planes, mask & self.open)
+
+    def give_back(self, masks: list[int]) -> bool:
+        """Undo :meth:`take` for a class with these masks, if all points that gain by it have enough without it; True if so."""
+        planes = list(self.spare)
+        for mask in masks:
+            some = 0
+            for plane in planes:
+                some |= plane
+            if mask & ~some:
+                return False
+            _subtract(planes, mask)
+        self.spare[:] = planes
+        return True
+
+
+def _add(planes: list[int], carry: int) -> None:
+    """Adds one at some points (as bits)."""
+    k = 0
+    while carry:
+        if k == len(planes):
+            planes.append(0)
+        planes[k], carry = planes[k] ^ carry, planes[k] & carry
+        k += 1
 
 
 def _subtract(planes: list[int], borrow: int) -> int:
@@ -204,10 +231,10 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
     for x in pool:
         masks = crowd.masks(x)
         if masks:
-            heap.append((x.cost / crowd.gain(masks), serial, x, masks))
+            heap.append((_score(x.cost, crowd.gain(masks)), serial, x, masks))
             serial += 1
     heapq.heapify(heap)
-    victims: list[Cls] = []
+    taken: list[tuple[Candidate, list[int]]] = []
     while heap and crowd.open:
         _, _, x, masks = heapq.heappop(heap)
         gain = crowd.gain(masks)
@@ -215,14 +242,21 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
             continue
         # Gains only shrink: an entry with an old score returns to the heap with its new one unless it is still the
         # best.
-        score = x.cost / gain
+        score = _score(x.cost, gain)
         if heap and score > heap[0][0]:
             serial += 1
             heapq.heappush(heap, (score, serial, x, masks))
             continue
-        victims.append(x.cls)
+        taken.append((x, masks))
         crowd.take(masks)
-    return victims
+    # What was chosen later may have made an earlier choice needless; the dearest is asked first.
+    needless = {x.cls for x, masks in sorted(taken, key=lambda t: -t[0].cost) if crowd.give_back(masks)}
+    return [x.cls for x, _ in taken if x.cls not in needless]
+
+
+def _score(cost: int, gain: int) -> float:
+    """What spilling a class costs for what it gains; few victims that gain much are better than many, each of which has its own stubs."""
+    return cost / gain**2
 
 
 def room_left(pressure: Pressure, victims: list[Cls], pool: list[Candidate]) -> list[int]:

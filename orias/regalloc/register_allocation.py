@@ -22,6 +22,7 @@ from orias.regalloc.pack import pack_registers
 from orias.regalloc.physical import Trace, expand
 from orias.regalloc.pressure import Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
+from orias.regalloc.recompute import recomputable
 from orias.regalloc.register_decision import Peak, register_decision
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
 from orias.regalloc.spill_base import reserve_base, use_base, wants_base
@@ -148,6 +149,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             pack_registers(classes, result)
             return classes, result
         makers = rematerialisable(classes, state)
+        makers = {**recomputable(classes, makers), **makers}
         victims: list[Cls] = []
         for file in lacking:
             victims.extend(_victims(classes, file, result, state.temps, makers, penalty)[0])

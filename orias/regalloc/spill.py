@@ -63,6 +63,7 @@ from orias.isa.roles import (
 from orias.ori.decisions import REMATERIALISED, SPILLED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.regalloc.coalesce import Classes, Cls, part_words
+from orias.regalloc.recompute import sources
 from orias.regalloc.ssa_out import OP_PCOPY
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
@@ -184,7 +185,16 @@ def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[in
     `room`: number of R registers that are free at each point without the victims (empty: unknown).  Where enough are
     free all the way between two references, they share one load.  `makers`: what :func:`rematerialisable` found.
     """
-    _Spiller(classes, victims, state, room, makers).run()
+    lost = [c for c in victims if c not in makers]
+    while lost:
+        # What is computed from a value in memory would have to load it.
+        gone = set(lost)
+        lost = [c for c in victims if c in makers and any(classes.cls(v) in gone for v in sources(makers[c]))]
+        for c in lost:
+            del makers[c]
+    # What others are computed from stays for another round, which rematerialises it, too.
+    kept = {classes.cls(v) for c in victims if c in makers for v in sources(makers[c])}
+    _Spiller(classes, [c for c in victims if c not in kept], state, room, makers).run()
     _sweep(classes.rg.fn, state)
 
 
@@ -488,8 +498,13 @@ class _Spiller:
                 self._new(OP_COPY, [t], [with_word_lane(s, first)], inst)
             else:
                 self._new(OP_PACK, [t], [with_word_lane(s, first + k) for k in range(count)], inst)
+        elif count == width:
+            self._new(maker.op, [t, *maker.dst[1:]], list(maker.src), inst)
         else:
-            self._new(maker.op, [t], list(maker.src), inst)
+            whole = self._temp(h.cls.file, width)
+            self._new(maker.op, [whole, *maker.dst[1:]], list(maker.src), inst)
+            part = pair_lane(first // 2) if count == 2 else word_lane(first)
+            self._new(OP_COPY, [t], [with_lane(whole, part)], inst)
         return t
 
     def _store(self, o: Opnd, t: Opnd, h: Home, inst: Inst) -> None:

@@ -3,6 +3,7 @@
 import random
 import zlib
 
+from orias.isa.op import F_CALL, F_READ, F_SIDE, F_TERM, F_WRITE
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     INV,
@@ -28,6 +29,10 @@ from orias.ori.ir import Func, Inst
 from orias.ori.text import operand_text
 
 M = 0xFFFFFFFF
+
+
+_EFFECTS = F_SIDE | F_TERM | F_CALL | F_READ | F_WRITE
+"""Instructions that stay what they are: those that fuel counts."""
 
 
 def _hash(*x: object) -> int:
@@ -93,7 +98,8 @@ class Machine:
                         self.write(i.dst[0], k, v)
             to = 0
             for inst in b.insts[len(phis) :]:
-                self.fuel -= 1 if inst.uid in self.widths and inst.op.name != "S2R" else 0
+                # What has no effects may be computed again, elsewhere.
+                self.fuel -= 1 if inst.uid in self.widths and inst.op.flags & _EFFECTS else 0
                 if self.fuel < 0:
                     return self.log
                 if inst.op.base in ("EXIT", "RET"):
@@ -161,7 +167,7 @@ class Machine:
             self._hashed(inst)
 
     def _hashed(self, inst: Inst) -> None:
-        dst_words, src_words = self.widths[inst.uid]
+        dst_words, src_words = self.widths.get(inst.uid) or self.widths[_repeated(inst)]
         name = "call" if inst.op.base == "CALL" else inst.op.name
         args = inst.src
         if inst.op.base == "CALL":
@@ -181,11 +187,17 @@ class Machine:
                     self.write(d, k, _hash(name, i, k, values))
 
 
+def _repeated(inst: Inst) -> int:
+    """The key in widths of all instructions of an operation with so many results, of which one may be repeated."""
+    return 1 << 32 | inst.op.ident << 8 | len(inst.dst)
+
+
 def widths_of(fn: Func) -> dict[int, tuple[list[int], list[int]]]:
-    """Words of each result and source by uid: allocated code no longer shows them."""
+    """Words of each result and source by uid, and of operations that may be repeated by number: allocated code no longer shows them."""
     m = Machine(fn, {})
-    return {
-        i.uid: ([m.width(d) for d in i.dst], [m.width(s) for s in i.src])
-        for i in fn.insts()
-        if i.op.name not in ("phi", "copy", "pack", "undef")
-    }
+    out: dict[int, tuple[list[int], list[int]]] = {}
+    for i in fn.insts():
+        if i.op.name not in ("phi", "copy", "pack", "undef"):
+            out[i.uid] = [m.width(d) for d in i.dst], [m.width(s) for s in i.src]
+            out[_repeated(i)] = out[i.uid]
+    return out

@@ -21,6 +21,7 @@ from orias.isa.operand import (
     imm,
     label,
     r,
+    reg_id,
     word,
 )
 from orias.ori.builder import Builder
@@ -472,3 +473,22 @@ L:
 """
     listing = orias.compile(text, arch="sm_75", compile_only=True, self_check=True).disassemble()
     assert listing.index("CALL.ABS") < listing.index("BMOV.32.CLEAR RZ, B0")
+
+
+@pytest.mark.parametrize("fault", ["constant", "register", "nothing"])
+def test_the_checker_knows_what_is_computed_again(fault: str) -> None:
+    code = [".func k sm_90 entry ssa", ".regs 24 0", "b0:", "  v256:R = S2R SR_TID.X"]
+    code.append("  v258:R = LOP3.LUT v256, 0x1, RZ, 0x3c, !PT")
+    code += [f"  v{300 + k}:R = LDS -, v256, URZ, 0x{4 * k:x}" for k in range(20)]
+    code += [f"  STS -, v256, URZ, 0x{4 * k + 256:x}, v{300 + k}" for k in range(20)]
+    code += ["  STS -, v256, URZ, 0x200, v258", "  EXIT"]
+    fn = parse("\n".join(code) + "\n")
+    trace = Trace()
+    allocate_registers(fn, trace=trace)
+    assert trace.before is not None and not fn.spill_stores
+    again = next(i for i in fn.insts() if i.op.name == "LOP3.LUT")
+    if fault == "constant":
+        again.src[1] = imm(2)
+    elif fault == "register":
+        again.src[0] = r(reg_id(again.src[0]) + 1)
+    assert (check(trace.before, fn, trace.items) == []) == (fault == "nothing")
