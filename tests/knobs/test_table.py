@@ -32,6 +32,7 @@ FACTS = {
     "passes/constant_groups.py:_WORD": "bytes of a word",
     "passes/constant_groups.py:_NO_SLOTS": "beyond every byte of a constant bank",
     "passes/uniform_atomics.py:_LAST_LANE": "lanes of the hardware",
+    "regalloc/allocation_check.py:_SAME": "places of the checker",
     "regalloc/allocate.py:_LARGE": "keeps the work in proportion to the code",
     "regalloc/allocate.py:_HOPELESS": "ends attempts that do not succeed",
     "regalloc/allocate.py:_IN_VAIN": "ends attempts that do not succeed",
