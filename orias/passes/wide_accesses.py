@@ -71,9 +71,9 @@ def widen_accesses(fn: Func) -> bool:
     words: dict[int, Opnd] = {}
     if loads > 1:
         # Without a limit loads that come early cost no spills.
-        lv = liveness(fn) if fn.max_regs < MOST_REGISTERS else None
+        limit = _Limit(fn) if fn.max_regs < MOST_REGISTERS else None
         for chain in chains(fn, fn.knobs.vectorization_distance):
-            _widen(fn, chain, zeros, narrow, wide, words, lv)
+            _widen(fn, chain, zeros, narrow, wide, words, limit)
     changed = False
     for b in storing:
         changed = _Stores(fn, b, zeros).run() or changed
@@ -89,24 +89,36 @@ def _alignment(zeros: bytearray, base: Opnd) -> int:
 
 
 @final
+class _Limit:
+    """What a function under a limit of registers has live, and how often it reads each register."""
+
+    __slots__ = ("live", "reads")
+
+    def __init__(self, fn: Func) -> None:
+        self.live: Final[Liveness] = liveness(fn)
+        self.reads: Final = [0] * len(fn.vkind)
+        """Reads of any of its words, by register."""
+        for inst in fn.insts():
+            for o in inst.uses():
+                if is_vreg(o):
+                    self.reads[vreg(o)] += 1
+
+
+@final
 class _Room:
     """The words that find a register, at most, after each instruction of a chain (0: before the first); negative where some find none."""
 
     __slots__ = ("left", "reads")
 
-    def __init__(self, fn: Func, chain: list[Follower], lv: Liveness) -> None:
-        limit, count = live_words(fn.max_regs), lv.words(fn, K_R).count
-        self.left: Final[list[int]] = []
+    def __init__(self, fn: Func, chain: list[Follower], limit: _Limit) -> None:
+        most, lv = live_words(fn.max_regs), limit.live
+        count = lv.words(fn, K_R).count
+        self.reads: Final[list[int]] = limit.reads
+        self.left: list[int] = []
         for f in chain:
-            self.left += [limit] * sum(len(x.insts) for x in f.between)
-            self.left += [limit - count(mask) for mask in lv.before(f.block)]
-        self.left.append(limit - count(lv.live_out[chain[-1].block.id]))
-        self.reads: Final[list[int]] = [0] * len(fn.vkind)
-        """How often the words of each register are read."""
-        for inst in fn.insts():
-            for o in inst.uses():
-                if is_vreg(o):
-                    self.reads[vreg(o)] += 1
+            self.left += [most] * sum(len(x.insts) for x in f.between)
+            self.left += [most - count(mask) for mask in lv.before(f.block)]
+        self.left.append(most - count(lv.live_out[chain[-1].block.id]))
 
     def take(self, fn: Func, members: list[tuple[int, Inst]]) -> bool:
         """Let loads arrive with the first of them, if there is a register for each of their words all the way; True if so."""
@@ -135,7 +147,7 @@ def _widen(
     narrow: tuple[Op, Op],
     wide: Wide,
     words: dict[int, Opnd],
-    lv: Liveness | None,
+    limit: _Limit | None,
 ) -> None:
     room: _Room | None = None
     groups: dict[Opnd, dict[int, tuple[int, Inst]]] = {}
@@ -150,8 +162,8 @@ def _widen(
                     _take(fn, zeros, wide, groups, words, gone, room)
                     groups = {}
             elif inst.op in narrow and _is_plain_load(fn, inst):
-                if room is None and lv is not None:
-                    room = _Room(fn, chain, lv)
+                if room is None and limit is not None:
+                    room = _Room(fn, chain, limit)
                 groups.setdefault(inst.src[1], {}).setdefault(imm_value(inst.src[3]), (k, inst))
     _take(fn, zeros, wide, groups, words, gone, room)
     if gone:
