@@ -38,13 +38,19 @@ def test_targets_with_cluster_words_and_loaded_constants() -> None:
     check(["--seed", "900000", "--count", "8", "--seconds", "0", "--budget", "10", "--arch", arches, "--ptxas", "none"])
 
 
+def test_few_registers() -> None:
+    """Programs that spill, and compute values again, under a limit."""
+    limit = ["--registers", "24", "--levels", "3", "--budget", "40", "--ptxas", "none"]
+    check(["--seed", "950000", "--count", "4", "--seconds", "0", "--arch", "sm_90,sm_80", *limit])
+
+
 @pytest.mark.sweep
 @pytest.mark.long
 def test_campaign() -> None:
     """Other programs every day: a day's seeds begin ten thousand after those of the day before."""
     first = os.environ.get("ORIAS_FUZZ_SEED", str(seed() * 10_000))
     print(f"ORIAS_FUZZ_SEED={first}")
-    check(["--seed", first, "--seconds", str(SECONDS), "--ptxas", tool("ptxas")])
+    check(["--seed", first, "--seconds", str(SECONDS), "--registers", "0,0,32", "--ptxas", tool("ptxas")])
 
 
 def test_the_generator_is_seeded() -> None:

@@ -18,11 +18,11 @@ from orias.tools.fuzz.judge import BOTH, INVALID, KNOWN, OURS, REFUSED, THEIRS, 
 
 USAGE: Final = """\
 usage: orias fuzz [--seed N] [--count N] [--seconds S] [--budget N,...] [--arch sm_NN,...] [--levels 0,1,3]
-                  [--ptxas PATH|none] [--phases] [--jobs N | --scheduler ADDRESS] [--out DIR] [--log FILE] [--json] [--quiet]
+                  [--registers N,...] [--ptxas PATH|none] [--phases] [--jobs N | --scheduler ADDRESS] [--out DIR] [--log FILE] [--json] [--quiet]
 
 Compiles random programs, runs them in the simulator and compares with their meaning as PTX, and with ptxas's code where a ptxas is
-there (--ptxas; the one of PATH unless given).  Each program has a seed; seeds rise from --seed on, and targets, levels and budgets
-(statements of a program) rotate.  Ends after --count programs or --seconds (60 unless given; 0: no limit).  --phases also runs the
+there (--ptxas; the one of PATH unless given).  Each program has a seed; seeds rise from --seed on, and targets, levels, budgets
+(statements of a program) and limits of registers (0, none, unless given) rotate.  Ends after --count programs or --seconds (60 unless given; 0: no limit).  --phases also runs the
 Ori of every phase.  Programs that are wrong are written to --out; where a known fault of ptxas explains a difference, that fault is
 counted.  --log: a line for each, and the counts every hundred programs.  --jobs: processes; --scheduler: the Dask cluster of this
 scheduler (needs the extra "cluster").  Exit code 1 if Orias compiled a program wrong, or a process died of one.
@@ -46,6 +46,7 @@ class Turn(NamedTuple):
     budget: int
     ptxas: str
     phases: bool
+    registers: int
 
 
 class Settings:
@@ -55,6 +56,7 @@ class Settings:
         self.seed, self.count, self.seconds, self.budgets = 1, 0, 60.0, [8, 40, 8, 20]
         self.arches = ["sm_75", "sm_80", "sm_90", "sm_86", "sm_89", "sm_100a", "sm_120a", "sm_103a", "sm_110a"]
         self.levels = [3, 0, 1, 2]
+        self.registers = [0]
         self.ptxas = shutil.which("ptxas") or ""
         self.phases = self.json = self.quiet = False
         self.out = self.log = self.scheduler = ""
@@ -84,12 +86,9 @@ class Settings:
             self.seconds = float(value)
         elif name == "--arch":
             self.arches = value.split(",")
-        elif name in ("--levels", "--budget"):
+        elif name in ("--levels", "--budget", "--registers"):
             numbers = [int(x) for x in value.split(",")]
-            if name == "--levels":
-                self.levels = numbers
-            else:
-                self.budgets = numbers
+            setattr(self, "budgets" if name == "--budget" else name[2:], numbers)
         elif name == "--ptxas":
             self.ptxas = "" if value == "none" else value
         elif name in ("--out", "--log", "--scheduler"):
@@ -99,13 +98,15 @@ class Settings:
 
 
 def turns(s: Settings) -> Iterator[Turn]:
-    """The programs of a campaign, up to its number or time; targets rotate first, then levels, then budgets."""
+    """The programs of a campaign, up to its number or time; targets rotate first, then levels, budgets and limits of registers."""
     start = time.monotonic()
     n = 0
     while (not s.count or n < s.count) and (not s.seconds or time.monotonic() - start < s.seconds):
         turn = n // len(s.arches)
-        level, budget = s.levels[turn % len(s.levels)], s.budgets[turn // len(s.levels) % len(s.budgets)]
-        yield Turn(s.seed + n, s.arches[n % len(s.arches)], level, budget, s.ptxas, s.phases)
+        level, turn = s.levels[turn % len(s.levels)], turn // len(s.levels)
+        budget, turn = s.budgets[turn % len(s.budgets)], turn // len(s.budgets)
+        registers = s.registers[turn % len(s.registers)]
+        yield Turn(s.seed + n, s.arches[n % len(s.arches)], level, budget, s.ptxas, s.phases, registers)
         n += 1
 
 
@@ -154,7 +155,10 @@ def campaign(s: Settings) -> tuple[Counter[str], list[Verdict]]:
         counts[f"{v.kind}: {v.detail}" if v.kind == KNOWN else v.kind] += 1
         if v.kind in (OURS, THEIRS, BOTH, INVALID, REFUSED, DIED):
             notable.append(v)
-            _note(s.log, f"seed {turn.seed} budget {turn.budget} {turn.arch} -O{turn.level}: {v.kind}: {v.detail}")
+            _note(
+                s.log,
+                f"seed {turn.seed} budget {turn.budget} {turn.arch} -O{turn.level} {turn.registers} registers: {v.kind}: {v.detail}",
+            )
             if s.out:
                 folder = Path(s.out)
                 folder.mkdir(parents=True, exist_ok=True)

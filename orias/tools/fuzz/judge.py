@@ -76,19 +76,22 @@ def case_of(seed: int, module: Module) -> Case:
     return case
 
 
-def options(arch: str, level: int) -> Options:
-    """The options of Orias: no contraction."""
+def options(arch: str, level: int, registers: int = 0) -> Options:
+    """The options of Orias: no contraction; at most so many registers (0: no limit)."""
     o = Options(arch, level)
     o.fmad = False
+    o.maxrregcount = registers
     return o
 
 
-def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.0) -> bytes | str:
-    """The cubin of ptxas, or the reason why there is none."""
+def ptxas_cubin(ptxas: str, text: str, o: Options, limit: float = 60.0) -> bytes | str:
+    """The cubin of ptxas for the options of :func:`options`, or the reason why there is none."""
     with tempfile.TemporaryDirectory() as d:
         source, out = Path(d) / "k.ptx", Path(d) / "k.cubin"
         source.write_text(text, encoding="utf-8")
-        command = [ptxas, f"-arch={arch}", f"-O{level}", "-fmad=false", str(source), "-o", str(out)]
+        command = [ptxas, f"-arch={o.arch}", f"-O{o.opt_level}", "-fmad=false", str(source), "-o", str(out)]
+        if o.maxrregcount:
+            command.append(f"-maxrregcount={o.maxrregcount}")
         try:
             r = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
@@ -96,20 +99,24 @@ def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.
         return out.read_bytes() if r.returncode == 0 else r.stderr[:400] or f"exit code {r.returncode}"
 
 
-def judge(seed: int, arch: str, level: int, budget: int, ptxas: str, phases: bool = False) -> Verdict:
+def judge(
+    seed: int, arch: str, level: int, budget: int, ptxas: str, phases: bool = False, registers: int = 0
+) -> Verdict:
     """Compiles one program with Orias and, if needed, with `ptxas` (path, empty: never); runs and compares the results."""
     text = generate(seed, budget, arch)
-    return judge_text(text, seed, arch, level, ptxas, phases)
+    return judge_text(text, seed, arch, level, ptxas, phases, registers)
 
 
-def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: bool = False) -> Verdict:
+def judge_text(
+    text: str, seed: int, arch: str, level: int, ptxas: str, phases: bool = False, registers: int = 0
+) -> Verdict:
     """Judges a given program, as :func:`judge`; its kernel is ``k``, and the seed determines the inputs."""
 
     def verdict(kind: str, detail: str = "") -> Verdict:
         return Verdict(seed, arch, level, kind, detail, text)
 
     try:
-        v = Verifier(text, options(arch, level), phases=phases)
+        v = Verifier(text, options(arch, level, registers), phases=phases)
     except CompileError as e:
         return verdict(REFUSED, str(e.diagnostics[0].message) + f" (line {e.diagnostics[0].line})")
     except (AssertionError, KeyError, IndexError, ValueError, TypeError, AttributeError) as e:
@@ -124,37 +131,38 @@ def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: 
     finding = v.compare("k", case, want, phases)
     theirs = ""
     if ptxas and (finding is not None or random.Random(seed).randrange(ASKED) == 0):
-        theirs = _theirs(ptxas, text, arch, level, v, case)
+        theirs = _theirs(ptxas, text, v, case)
     if finding is None and not theirs:
         return verdict(OK if not v.report.open else OPEN)
     if finding is None:
-        known = _known_fault(ptxas, text, arch, level, v, case, want)
+        known = _known_fault(ptxas, text, v, case, want)
         return verdict(KNOWN, known) if known else verdict(THEIRS, theirs)
     return verdict(BOTH if theirs else OURS, finding.text() + (f"; ptxas: {theirs}" if theirs else ""))
 
 
-def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case) -> str:
+def _theirs(ptxas: str, text: str, v: Verifier, case: Case) -> str:
     """How the code of ptxas differs from the PTX; empty if it does not."""
-    data = ptxas_cubin(ptxas, text, arch, level)
+    data = ptxas_cubin(ptxas, text, v.options)
     if isinstance(data, str):
-        return data.strip()
+        # A limit of registers may be too low for some of its instructions: then there is nothing to compare.
+        return "" if "Insufficient registers" in data else data.strip()
     try:
         Image(data)
     except SimError as e:
         return f"cannot be loaded: {e}"
     other = Verifier(text, v.options, data)
-    want = ptx_outcome(other.module, arch, case, other.image)
+    want = ptx_outcome(other.module, v.options.arch, case, other.image)
     if want.error is not None:
         return str(want.error)
     finding = other.compare("k", case, want, False)
     return finding.text() if finding is not None else ""
 
 
-def _known_fault(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case, want: Outcome) -> str:
+def _known_fault(ptxas: str, text: str, v: Verifier, case: Case, want: Outcome) -> str:
     """The known fault of ptxas whose avoidance makes the result correct; empty if none.  `want`: the result of the PTX."""
     for fault, other in ways_around(text):
-        got = ptx_outcome(parse(other, "around.ptx"), arch, case, v.image)
-        if got.error is None and difference(want, got) is None and not _theirs(ptxas, other, arch, level, v, case):
+        got = ptx_outcome(parse(other, "around.ptx"), v.options.arch, case, v.image)
+        if got.error is None and difference(want, got) is None and not _theirs(ptxas, other, v, case):
             return fault
     return ""
 
