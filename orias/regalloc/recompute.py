@@ -5,6 +5,7 @@ lives, and be live at every use, so that no live range becomes longer.  One sour
 spilling rematerialises it, too.
 """
 
+from bisect import bisect_right
 from collections.abc import Container
 from typing import Final
 
@@ -142,5 +143,5 @@ def _sources_last(
 
 
 def _holds(flat: list[int], point: int) -> bool:
-    """True if one of the intervals of a word has the point."""
-    return any(flat[k] <= point < flat[k + 1] for k in range(0, len(flat), 2))
+    """True if one of the intervals of a word, whose ends follow each other, has the point."""
+    return bisect_right(flat, point) & 1 == 1
