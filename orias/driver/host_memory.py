@@ -159,7 +159,7 @@ class HostArena(Arena):
         return (address >= self.pool) & (address < self.pool + POOL_SIZE)
 
     def allocate(self, size: int, name: str, align: int = 256, clear: bool = True, gap: int = GUARD) -> int:
-        """Allocates `size` zero bytes at a multiple of `align`, with `gap` unmapped ones behind; returns the address."""
+        """Allocates `size` zero bytes at a multiple of `align`, with `gap` unmapped ones after it; returns the address."""
         self._check_room(size)
         address = self.reserve(size, align, gap)
         self.provide(address, size, name)

@@ -262,6 +262,11 @@ def without_flags(o: Opnd) -> Opnd:
     return o & ~FLAG_MASK
 
 
+def without_suffix(o: Opnd) -> Opnd:
+    """The operand with all of its words or bits; flags and lane stay."""
+    return o & ~SUFFIX_MASK
+
+
 def without_modifiers(o: Opnd) -> Opnd:
     """The operand without flags and suffix; its lane stays."""
     return o & ~_MODIFIERS

@@ -3,7 +3,7 @@
 Two or four words, in loads and stores of one or two, that are aligned as a whole, as far as the low bits of the address are
 known, are loaded together where the first of them was if nothing between may write memory, and stored together where the last of
 them was if nothing between may read or write the same place.  Words that are read once are loaded together only if the limit of
-registers leaves room for those that then arrive early.
+registers holds those that then arrive early.
 """
 
 from typing import Final, final

@@ -26,16 +26,12 @@ from orias.isa.op import (
     F_WRITE,
 )
 from orias.isa.operand import (
-    FIRST_VREG,
-    K_B,
     K_CONST,
     K_IMM,
     K_NONE,
     K_R,
     K_SYM,
     K_WORD,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
     UPT,
@@ -74,15 +70,14 @@ def recomputable(classes: Classes, constants: Container[Cls]) -> dict[Cls, Inst]
     for point, inst in enumerate(rg.insts):
         if inst is None:
             continue
-        # Operand tests are inlined here: calls would cost plain Python more than the work between them.
         for o in inst.dst:
-            if o >= FIRST_VREG:
-                defs.setdefault(o >> PAYLOAD_SHIFT, []).append(point)
+            if is_vreg(o):
+                defs.setdefault(vreg(o), []).append(point)
         for o in inst.src:
-            if o >= FIRST_VREG and o & KIND_MASK == K_R:
-                uses.setdefault(o >> PAYLOAD_SHIFT, []).append(point)
-            elif o >= FIRST_VREG and o & KIND_MASK <= K_B:
-                kept.add(o >> PAYLOAD_SHIFT)
+            if is_vreg(o) and in_file(o, K_R):
+                uses.setdefault(vreg(o), []).append(point)
+            elif is_vreg(o):
+                kept.add(vreg(o))
         if is_vreg(inst.old):
             kept.add(vreg(inst.old))
     out: dict[Cls, Inst] = {}

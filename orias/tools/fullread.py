@@ -115,9 +115,9 @@ def build(text: str) -> bytes:
 
 
 def _size_within(line: _Line, before: int, size: int) -> int:
-    """``size``, if so many bytes have a place behind ``before`` others; AsmError if not."""
+    """``size``, if so many bytes have a place after ``before`` others; AsmError if not."""
     if before < 0 or size < 0 or before + size > _LARGEST:
-        raise line.error(f"{size} bytes behind {before}: a cubin has at most {_LARGEST} bytes")
+        raise line.error(f"{size} bytes after {before} others: a cubin has at most {_LARGEST} bytes")
     return size
 
 

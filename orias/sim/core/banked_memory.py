@@ -141,7 +141,7 @@ class Arena(_Flat):
     def allocate(self, size: int, name: str, align: int = 256, clear: bool = True, gap: int = GUARD) -> int:
         """Allocates `size` zero bytes at a multiple of `align`; returns the address.
 
-        Without `clear` the bytes may have any values: all of them are written next.  `gap`: unmapped bytes behind it.
+        Without `clear` the bytes may have any values: all of them are written next.  `gap`: unmapped bytes after it.
         """
         start = -(-self.top // align) * align
         end = start + size

@@ -40,7 +40,7 @@ class DeviceHeap:
         self.room = size - sum(self.objects.values())
 
     def allocate(self, memory: Memory, size: int) -> int:
-        """The address of a new object of so many bytes; 0 if the heap has no room for it."""
+        """The address of a new object of so many bytes; 0 if too few are left in the heap."""
         taken = -(-max(size, 1) // _GRAIN) * _GRAIN
         if taken > self.room:
             return 0

@@ -4,19 +4,17 @@ from collections.abc import Callable
 from typing import Final
 
 from orias.isa.operand import (
-    ABS,
-    INV,
     K_R,
-    NEG,
     S_NONE,
     S_U32,
-    SUFFIX_MASK,
     imm_signed,
     is_zero_reg,
     kind_of,
     payload,
     suffix_of,
     with_suffix,
+    without_modifiers,
+    without_suffix,
 )
 from orias.sim.native.record import IMMEDIATE, Record, Unknown
 from orias.sim.sass.memory_places import GENERIC, GLOBAL, SCALE, access_size, space_of
@@ -62,7 +60,7 @@ def _reach(r: Record, size: int) -> None:
         shift = SCALE.get(suffix_of(base), 0)
         if suffix_of(base) != S_NONE and not shift:
             raise Unknown
-        r.integer(base & ~SUFFIX_MASK)
+        r.integer(without_suffix(base))
         r.integer(uniform)
         r.y = space | shift << 4
     r.x = size
@@ -113,7 +111,7 @@ def _atom(r: Record) -> None:
     r.p[0] = _ATOMICS[name] | (16 if signed else 0) | (32 if real else 0) | (64 if "FTZ" in mods else 0)
     operands = s.src[4:6] if name == "CAS" else s.src[4:5]
     for o in operands:
-        if kind_of(o) != K_R or o & (SUFFIX_MASK | NEG | ABS | INV):
+        if kind_of(o) != K_R or without_modifiers(o) != o:
             raise Unknown
         if not is_zero_reg(o):
             r.top = max(r.top, payload(o) + (1 if wide else 0))

@@ -9,10 +9,10 @@ from orias.isa.operand import (
     S_H1_H0,
     S_H1_H1,
     S_NONE,
-    SUFFIX_MASK,
     Opnd,
     payload,
     suffix_of,
+    without_suffix,
 )
 from orias.sim.native.record import Record, Unknown
 from orias.sim.native.record_format import LOGIC
@@ -28,7 +28,7 @@ def _halves(r: Record, o: Opnd) -> None:
     take = _TAKES.get(suffix_of(o))
     if take is None:
         raise Unknown
-    r.real(o & ~SUFFIX_MASK)
+    r.real(without_suffix(o))
     kind, flags, value, high = r.sources[-1]
     r.sources[-1] = (kind, flags | take << 8, value, high)
 

@@ -9,7 +9,6 @@ from orias.isa.operand import (
     S_B0,
     S_B3,
     S_NONE,
-    SUFFIX_MASK,
     Opnd,
     const_bank,
     const_offset,
@@ -19,6 +18,7 @@ from orias.isa.operand import (
     is_zero_reg,
     payload,
     suffix_of,
+    without_suffix,
     word_text,
 )
 from orias.sim.native.record import CONSTANT, IMMEDIATE, Record, Unknown
@@ -122,7 +122,7 @@ def _predicates_to_word(r: Record) -> None:
     base = s.src[1]
     if S_B0 <= suffix_of(base) <= S_B3:
         r.x = 8 * (suffix_of(base) - S_B0)
-        base &= ~SUFFIX_MASK
+        base = without_suffix(base)
     r.integer(base)
     r.integer(s.src[2])
 
@@ -136,7 +136,7 @@ def _word_to_predicates(r: Record) -> None:
     base = s.src[0]
     if S_B0 <= suffix_of(base) <= S_B3:
         r.y = 8 * (suffix_of(base) - S_B0)
-        base &= ~SUFFIX_MASK
+        base = without_suffix(base)
     r.integer(base)
     r.x = payload(s.src[1]) & 0x7F if len(s.src) > 1 else 0x7F
 

@@ -47,11 +47,11 @@ def _predicates(s: Site) -> list[Opnd]:
 
 
 _OUTSIDE: Final = (1 << 31) - 1
-"""An instruction index behind all code, where execution ends with an error."""
+"""An instruction index after all code, where execution ends with an error."""
 
 
 def branch_target(s: Site, o: Opnd) -> int:
-    """Instruction index of a relative label; a damaged one may lie before the code or far behind it."""
+    """Instruction index of a relative label; a damaged one may lie before the code or far after it."""
     target = (s.address + 16 + _signed64(payload(o)) - CODE_BASE) >> 4
     return target if 0 <= target < _OUTSIDE else _OUTSIDE
 
