@@ -47,7 +47,8 @@ def against_fractions(some: list[Instruction]) -> int:
         mask = (1 << bits) - 1
         for row, (want, *_) in zip(form.vectors, form.expected(), strict=True):
             word = row[0] if len(row) == 1 else row[0] | row[1] << 16
-            if isinstance(want, Answer):
+            # The count of a form's shift may have 32 bits, of which the instruction here has the low half.
+            if isinstance(want, Answer) or (len(row) == 2 and row[1] >> 16):
                 continue
             count += 1
             # A register that is wider in one of them has the same low bits.
