@@ -42,6 +42,8 @@ _VALUE: Final = re.compile(
     r"|`\(([^)]*)\)"
     r"|(\{\d(?:,\d)*\})"
 )
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""Characters of no listing; the next four stand for what a shape leaves open."""
 _NUMBER: Final = "\x01"
 _REGISTER: Final = "\x02"
 _LABEL: Final = "\x03"
@@ -348,6 +350,9 @@ def assemble_instruction(
     """
     names = labels or {}
     source = text.rstrip()
+    strange = _CONTROL.search(source)
+    if strange is not None:
+        raise AsmError(f"a control character, {strange.group()!r}", line, column + strange.start())
     guard_bits = 7
     guard_up: bool | None = None
     at = 0

@@ -106,6 +106,7 @@ def test_an_edit_is_followed(tmp_path: Path) -> None:
     [
         ("EXIT ;", "EXTI ;", "no instruction 'EXTI'; nearest: EXIT"),
         ("EXIT ;", "EXIT", "semicolon"),
+        ("EXIT ;", "EXIT \x01;", "a control character"),
         (".attr EXIT_INSTR_OFFSETS, words, auto", ".attr EXIT_INSTR_OFFSETS, words, nowhere", "no label nowhere"),
         (".attr REGCOUNT, words, kernel", ".attr REGCOUNT, words, other", "no symbol other"),
         ("type=0x70000000", "type=what", "'what' is not a number"),
