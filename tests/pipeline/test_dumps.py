@@ -37,7 +37,7 @@ def options(arch: str, level: int, **fields: object) -> Options:
 
 
 def read_back(fn: Func) -> None:
-    """Replace a function by its dump; the section's constant pool stays one for all its functions."""
+    """Replace a function by its dump; the section's constant pool, and what its functions write, stay one for all its functions."""
     text = dump(fn)
     again = parse(text)
     assert dump(again) == text
@@ -45,6 +45,9 @@ def read_back(fn: Func) -> None:
         assert again.pool is not None
         assert (again.pool.start, again.pool.owner, again.pool.values) == (fn.pool.start, fn.pool.owner, fn.pool.values)
     again.pool = fn.pool
+    # Filled while functions are compiled, one for all of the section as well.
+    assert again.callee_writes == fn.callee_writes
+    again.callee_writes = fn.callee_writes
     restore(fn, again)
 
 
