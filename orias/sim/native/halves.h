@@ -66,7 +66,6 @@ static inline u32 ended(u32 h, i32 how) {
     if (how & S_SAT) h = (h & 0x8000u) || h > exponent ? 0 : h > one ? one : h;
     return h;
 }
-static inline u32 of_f32(u32 w, i32 how) { return how & H_BF16 ? to_bf16(w, NEAREST) : to_half(w, NEAREST); }
 
 /* The halves of a source for n threads as f32.  Its flags: those of a float, and 256 times what it takes of the word. */
 static void pairs(const State *s, const Rows *r, const Op *o, int k, i64 at, i64 n, float *low, float *high) {
@@ -91,7 +90,6 @@ static void pairs(const State *s, const Rows *r, const Op *o, int k, i64 at, i64
 
 /* A word of two halves from f32 that were rounded to odd. */
 static void put_halves(u32 *d, i64 n, u32 *low, u32 *high, i32 how) {
-    if (how & H_F32) return;
     if (how & H_BF16) {
         EACH low[i] = to_bf16(low[i], NEAREST);
         EACH high[i] = to_bf16(high[i], NEAREST);
