@@ -108,9 +108,11 @@ def test_more_other_meaning_other_code() -> None:
 def test_addresses_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that a linker may extend has the addresses of variables in its code, in Ori too."""
 
-    def extensible(arch: str, level: int) -> Options:
-        o = Options(arch, level)
-        o.fmad, o.extensible = False, True
+    usual = judging.options
+
+    def extensible(arch: str, level: int, registers: int = 0) -> Options:
+        o = usual(arch, level, registers)
+        o.extensible = True
         return o
 
     monkeypatch.setattr(judging, "options", extensible)

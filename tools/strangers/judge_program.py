@@ -6,7 +6,7 @@ import numpy as np
 
 import orias
 from orias.sim import SimError, StepLimit, load
-from orias.tools.fuzz.judge import ptxas_cubin
+from orias.tools.fuzz.judge import options, ptxas_cubin
 
 STEPS: Final = 60_000
 """Engine steps of a launch; longer programs are left out, unless other limits are asked for."""
@@ -64,7 +64,7 @@ def judge(
     wrong = got != want
     theirs: list[int] | str = want
     if ptxas is not None and (wrong or always):
-        data = ptxas_cubin(ptxas, text, arch, level)
+        data = ptxas_cubin(ptxas, text, options(arch, level))
         if isinstance(data, bytes):
             # A release that refuses the front end's PTX version says nothing about the code.
             theirs = simulate(data, threads, len(want), "", steps, kernel)

@@ -14,7 +14,7 @@ import numpy as np
 from orias.ptx.parser import parse
 from orias.sim import SimError, StepLimit
 from orias.sim.ptx import PtxImage
-from orias.tools.fuzz.judge import ptxas_cubin
+from orias.tools.fuzz.judge import options, ptxas_cubin
 from tools.strangers.choices import (
     ARCHES,
     FRONT_ARCH,
@@ -110,7 +110,7 @@ def check(
     result = judge(text, arch, level, 1, [words()["PASSED"]], ptxas, always, hazards, steps, KERNEL)
     if result.kind == REFUSED:
         undefined = result.detail.startswith(_NOT_DEFINED)
-        if undefined or (ptxas is not None and isinstance(ptxas_cubin(ptxas, text, arch, level), str)):
+        if undefined or (ptxas is not None and isinstance(ptxas_cubin(ptxas, text, options(arch, level)), str)):
             result = Result(PTX_REFUSED)
     elif result.kind in (OURS, THEIRS, BOTH) and not passes_on_host(program, front_level, folder):
         result = Result(NO_HOST)
