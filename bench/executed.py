@@ -34,7 +34,7 @@ Program = tuple[str, Callable[[bytes], None]]
 def executed(cubin: bytes, run: Callable[[bytes], None]) -> Counter[str]:
     """Operation -> how often the warps of a block of the first launch execute it; `run` launches the cubin and checks its results."""
     runs: list[Run] = []
-    launch = Image.launch
+    launch: Any = Image.launch
 
     def recording(
         self: Image, name: str, grid: Any, block: Any, args: Any = (), shared: int = 0, **options: Any

@@ -19,7 +19,6 @@ from orias.cubin.elf import ElfFile
 from orias.isa.isa_table import load
 from orias.target.decoder_class import table_of_sm
 from orias.tools.assemble import assemble_instruction
-from orias.tools.cubin_target import sm_number
 from orias.tools.labels import code_sections
 from tests.nvtools import find
 
@@ -108,8 +107,8 @@ def main(argv: list[str]) -> None:
         table_name = ""
         for path in files:
             file = ElfFile(path.read_bytes())
-            table_name = table_name or table_of_sm(sm_number(file))
-            if table_of_sm(sm_number(file)) != table_name:
+            table_name = table_name or table_of_sm(file.sm)
+            if table_of_sm(file.sm) != table_name:
                 raise SystemExit("the cubins are for different instruction tables")
             for s in code_sections(file):
                 words += [int.from_bytes(s.data[i : i + 16], "little") for i in range(0, len(s.data), 16)]

@@ -62,7 +62,9 @@ def _measure(cubin: bytes, kernel: str) -> Code:
 
 def _kernels() -> list[tuple[str, str, Callable[[str], bool]]]:
     """Name, PTX, and which targets it is for."""
-    out = [(n, (PTX / f"{n}.ptx").read_text(), c.runs_on) for n, c in CASES.items()]
+    out: list[tuple[str, str, Callable[[str], bool]]] = [
+        (n, (PTX / f"{n}.ptx").read_text(), c.runs_on) for n, c in CASES.items()
+    ]
     for name in ("gemm", "tensor_gemm", "attention"):
         text = (WGMMA / f"{name}.ptx").read_text()
         entries = re.findall(r"\.entry (\w+)", text)

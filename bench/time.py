@@ -47,7 +47,7 @@ class Times(NamedTuple):
 def measured(cubin: bytes, run: Callable[[bytes], None]) -> Times:
     """The times of a test's launch; `run` launches the cubin and checks its results."""
     runs: list[Run] = []
-    launch = Image.launch
+    launch: Any = Image.launch
 
     def recording(
         self: Image, name: str, grid: Any, block: Any, args: Any = (), shared: int = 0, **options: Any
@@ -55,13 +55,13 @@ def measured(cubin: bytes, run: Callable[[bytes], None]) -> Times:
         code = next(k for k in kernels(cubin) if k.name == name)
         sizes = tuple(int(x) for x in np.atleast_1d(block))
         steps = options.pop("max_steps", 1 << 40)
+        result: Any = None
 
         def through(*a: Any, **k: Any) -> Any:
             nonlocal result
             result = launch(*a, **k, **options)
             return result
 
-        result: Any = None
         image = self
         Image.launch = through  # type: ignore[method-assign, assignment]
         try:

@@ -148,7 +148,7 @@ def session(program, arguments, environment, seconds, log):
         end = time.monotonic() + seconds
         signal.signal(signal.SIGALRM, lambda *_: p.kill())
         signal.alarm(max(1, int(end - time.monotonic())))
-        for line in p.stdout:
+        for line in p.stdout or ():
             at = line.find(MARK)
             if at >= 0:
                 yield json.loads(line[at + len(MARK) :])

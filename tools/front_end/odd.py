@@ -227,14 +227,13 @@ class Maker:
                 words = [r.choice([w, w.upper(), w + "1", w[:-1]]) for w in words]
             case "punctuation":
                 text = f"{'.'.join([one.name, *words])} {', '.join(operands)};"
-                places = list(re.finditer(r"[^\w\s]|\s", text))
-                m = r.choice(places)
+                mark = r.choice(list(re.finditer(r"[^\w\s]|\s", text)))
                 return (
-                    text[: m.start()]
+                    text[: mark.start()]
                     + r.choice(
                         [
                             "",
-                            m[0] * 2,
+                            mark[0] * 2,
                             ",",
                             ".",
                             ";",
@@ -257,7 +256,7 @@ class Maker:
                             "*",
                         ]
                     )
-                    + text[m.end() :]
+                    + text[mark.end() :]
                 )
             case _:
                 pass

@@ -539,7 +539,7 @@ class Probe:
         return [{"b": p["b"], "t": {v: "|" + t if bar_is_last(kind, t) else t for v, t in p["t"].items()}}]
 
     def pieces(self, place: Place, base: str) -> list[Any]:
-        found = []
+        found: list[dict[str, Any]] = []
         for bits, table in self.groups:
             if len({view[place] for view in table.values()}) > 1:
                 found.append({"b": bits, "t": {str(v): view[place] for v, view in table.items()}})

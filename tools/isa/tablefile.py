@@ -475,8 +475,8 @@ def _sorted(after: dict[int, set[int]], earlier: dict[int, set[int]]) -> list[in
         k = min((n for n, count in waits.items() if not count), key=lambda n: (len(earlier[n] & waits.keys()), n))
         out.append(k)
         del waits[k]
-        for following in after[k]:
-            waits[following] -= 1
+        for other in after[k]:
+            waits[other] -= 1
     return out
 
 

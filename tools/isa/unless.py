@@ -186,8 +186,8 @@ def unless(work: Working, name: str, oracle: Oracle, count: int, rounds: int, on
             gone += 1
     for k in range(rounds):
         left = [j for j in (judged(left, oracle, SAMPLE) if k else left) if j.legal]
-        cubes = {id(j): propose(deciding(j.form), j.legal, j.illegal) for j in left}
-        left = prove(left, cubes, oracle)
+        proposed = {id(j): propose(deciding(j.form), j.legal, j.illegal) for j in left}
+        left = prove(left, proposed, oracle)
         print(f"  round {k + 1}: {len(left)} forms with new exclusions, {oracle.runs} runs of the tool", flush=True)
     for j in doubtful:
         j.tidy()

@@ -128,8 +128,8 @@ def table(lines: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for (arch, apart), n in sorted(total.items(), key=lambda t: (t[0][1], int(t[0][0][3:]))):
-        row = (n["functions"], "apart" if apart else "", n["instructions"], n["findings"], n["with"], n["unknown"])
-        out.append(f"| {arch} | " + " | ".join(map(str, row)) + " |")
+        cells = (n["functions"], "apart" if apart else "", n["instructions"], n["findings"], n["with"], n["unknown"])
+        out.append(f"| {arch} | " + " | ".join(map(str, cells)) + " |")
     return "\n".join(out)
 
 

@@ -233,17 +233,17 @@ def write(arguments: list[str]) -> int:
     if not lower:
         agree(by_row)
     for out, head, second in ((READS, READS_HEAD, False), (WRITES, WRITES_HEAD, True)):
-        text = [head]
+        lines = [head]
         last: tuple[int, str] | None = None
         for (sm, kind, p), entries in sorted(by_row.items()):
             if kind.startswith("waw-") != second:
                 continue
             if (sm, kind) != last:
-                text.append(f"table {kind.removeprefix('waw-')} {sm}\n")
+                lines.append(f"table {kind.removeprefix('waw-')} {sm}\n")
                 last = (sm, kind)
             row_text = (f"{q}:{b.cycles}{'' if b.sure else '?'}" for q, b in sorted(entries.items()))
-            text.append(f"{p} {' '.join(row_text)}\n")
-        out.write_text("".join(text), encoding="utf-8")
+            lines.append(f"{p} {' '.join(row_text)}\n")
+        out.write_text("".join(lines), encoding="utf-8")
         print(f"{out.name}: {out.stat().st_size} bytes")
     return 0
 

@@ -655,8 +655,8 @@ def _kernel(world: _World, module: int, name: str) -> str:
             world.use(module, v)
             body.made(f"ld.{v.space}.u32 {{}}, [{body.place(v.name, v.space)}];")
     total = body.made("mov.u32 {}, 7;")
-    for v in body.values[:-1]:
-        total = body.made(f"mad.lo.u32 {{}}, {total}, 33, {v};")
+    for value in body.values[:-1]:
+        total = body.made(f"mad.lo.u32 {{}}, {total}, 33, {value};")
     words = [total, *(body.value() for _ in range(OUT - 1))]
     out, o = body.fresh("w"), body.fresh("w")
     body.put(f"ld.param.u64 {out}, [p];")
