@@ -514,6 +514,11 @@ class _Virtual:
                 arrivals.now = after
         return order, cycles
 
+    def run_below(self, limit: int, arrivals: Arrivals, reach: Reach, below: int) -> tuple[list[int], int]:
+        """As :meth:`run`, the first of its orders; an empty one and `below` if that takes as many cycles or more."""
+        self.short = self.stuck = False
+        return self._run(limit, *self.ways[0], arrivals, reach, below)
+
     def _run(
         self, limit: int, leads: bytearray, height: list[int], arrivals: Arrivals, reach: Reach, below: int
     ) -> tuple[list[int], int]:
@@ -679,10 +684,10 @@ class PieceOrders:
             after = arrivals.now
             arrivals.now = before
             own = Reach()
-            other, fewer = early.scheduler.run(limit, arrivals, own)
+            below = cycles - cycles * self.body.fn.knobs.sched_loads_first_gain // 100
+            other, fewer = early.scheduler.run_below(limit, arrivals, own, below)
             reach.narrow(own)
-            gain = self.body.fn.knobs.sched_loads_first_gain
-            if fewer < cycles - cycles * gain // 100:
+            if fewer < below:
                 order, cycles = [early.places[k] for k in other], fewer
             else:
                 arrivals.now = after

@@ -13,6 +13,7 @@ from tests.analysis.graphs import random_graph, reach
 from tests.effort import lines_executed
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", range(120))
 def test_dominators_agree_with_deleting_blocks(seed: int) -> None:
     fn = random_graph(seed, 3 + seed % 14)

@@ -24,6 +24,7 @@ def loop(name: str, arch: str) -> list[str] | None:
     return lines[head:copy] if back and any("ELECT" in x for x in lines[head:copy]) else None
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("who", list(WHO))
 def test_loop(who: str) -> None:
     for arch in ("sm_90a", LATER[len(who) % 4]):
@@ -31,6 +32,7 @@ def test_loop(who: str) -> None:
         assert (found is not None) == bool(WHO[who][1]), arch
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("what", list(OPERANDS))
 def test_reads_in_loop(what: str) -> None:
     """R2UR in the loop asks the elected thread, and only for what varies."""

@@ -118,7 +118,7 @@ DEFAULT = [c for n, c in enumerate(CASES) if c[1] not in LATER or LATER[n % 3] =
 SWEPT = [c for c in CASES if c[1] not in LATER or c[1] in some_later("asynchronous kernels")]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("name", "arch", "check"), DEFAULT, ids=lambda x: x if isinstance(x, str) else x.__name__)
 def test_ours(name: str, arch: str, check: Callable[[Image], Any]) -> None:
     check(load(cubin(name, "orias", arch, 3)))

@@ -57,6 +57,7 @@ def used(cubin: bytes) -> list[str]:
     return sorted(set(_OPERATION.findall(disassemble(cubin))))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("arches", "line"), LINES, ids=[f"{k}-{line.split(' ')[0]}" for k, (_, line) in enumerate(LINES)]
 )

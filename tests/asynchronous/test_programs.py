@@ -40,6 +40,7 @@ def test_names() -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}")
 def test_sample(setting: tuple[str, str, int]) -> None:
     compiler, arch, opt = setting
@@ -47,7 +48,7 @@ def test_sample(setting: tuple[str, str, int]) -> None:
     assert not bad, "\n".join(bad)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 @pytest.mark.parametrize("arch", LATER)
 def test_sample_of_later_targets(arch: str, compiler: str) -> None:

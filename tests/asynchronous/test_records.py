@@ -26,6 +26,7 @@ def test_no_uniform_register(arch: str, none: int) -> None:
         assert any(r[1] != 255 and r[3] >> 16 == none for r in records)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("program", "arch"), PROGRAMS[::5], ids=lambda x: str(x))
 def test_records(program: Program, arch: str) -> None:
     text = program.text(arch)

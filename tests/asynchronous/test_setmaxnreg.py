@@ -50,6 +50,7 @@ def highest(lines: list[str]) -> int:
     return max(int(n) for line in lines for n in re.findall(r"\bR(\d+)\b", line))
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a", "sm_110f", "sm_120a"])
 def test_parts_have_their_own_limits(arch: str) -> None:
     cubin = compiled(specialised(200), arch=arch)
@@ -78,6 +79,7 @@ def test_registers_that_a_warp_asks_for_later_are_its_own(compiler: str, tmp_pat
     assert np.array_equal(values[8:192], given[::-1][8:192])
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("directives", "more", "less", "count"),
     [
@@ -139,6 +141,7 @@ def said(cubin: Cubin) -> list[str]:
     return [d.message[:7] for d in cubin.diagnostics if d.severity == "info"]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("threads", "columns", "a_in_registers", "count"),
     [
@@ -178,6 +181,7 @@ def test_the_same_for_loads_of_tensor_memory(threads: int, values: int, count: i
         assert cubin.kernels["k"].registers == count
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("directives", [".maxntid 384", ".maxntid 384 .minnctapersm 1", ".maxnreg 168"])
 @pytest.mark.parametrize(("more", "names"), [(88, ["(C7507)"]), (96, [])])
 def test_ignored_where_the_product_needs_more(directives: str, more: int, names: list[str]) -> None:

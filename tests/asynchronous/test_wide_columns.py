@@ -77,7 +77,7 @@ def _programs() -> list[tuple[Program, str]]:
     return out
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas", "ptx"])
 @pytest.mark.parametrize(("p", "arch"), _programs()[::17], ids=str)
 def test_some(p: Program, arch: str, compiler: str) -> None:

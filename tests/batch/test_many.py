@@ -105,6 +105,7 @@ def test_a_worker_that_dies_or_hangs_costs_only_its_source(monkeypatch: pytest.M
     assert all(isinstance(o.error, orias.WorkerDied) for o in out if not o.ok)
 
 
+@pytest.mark.in_turn(2)
 def test_a_cluster() -> None:
     distributed = pytest.importorskip("distributed")
     with (

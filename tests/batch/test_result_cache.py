@@ -149,6 +149,7 @@ def test_a_debug_target_hits_with_its_options(folder: Path) -> None:
         assert from_cache(cubin) is hit and o.debug and o.opt_level == 0
 
 
+@pytest.mark.in_turn(2)
 def test_the_command_line(tmp_path: Path) -> None:
     source = tmp_path / "a.ptx"
     source.write_text(EXAMPLE)

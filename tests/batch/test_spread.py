@@ -59,6 +59,7 @@ def judged(turn: Turn) -> Verdict:
     return Verdict(turn.seed, turn.arch, turn.level, "ok")
 
 
+@pytest.mark.in_turn(2)
 def test_a_campaign_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["--seed", "3", "--count", "8", "--seconds", "0", "--budget", "8", "--ptxas", "none", "--quiet"]
     assert campaign.campaign(Settings([*arguments, "--jobs", "2"])) == campaign.campaign(Settings(arguments))

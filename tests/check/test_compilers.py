@@ -22,6 +22,7 @@ def hazards(data: bytes) -> list[str]:
     return [h.line() for h in check_cubin(data) if h.rule != "unknown"]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", ["-O3", "-O0"])
 @pytest.mark.parametrize("arch", ALL)
 def test_theirs(arch: str, level: str, tmp_path: Path) -> None:
@@ -36,6 +37,7 @@ def test_theirs(arch: str, level: str, tmp_path: Path) -> None:
         pytest.skip("ptxas compiles none of the chosen files for this target")
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_ours(arch: str) -> None:
     for path in random.Random(arch).sample(PROGRAMS, 4):

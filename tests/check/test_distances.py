@@ -44,6 +44,7 @@ def representatives(sm: int) -> list[Op]:
     return list(out.values())
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("sm", [75, 80, 86, 89, 90, 100, 103, 110, 120])
 def test_never_less_than_asked_for(sm: int) -> None:
     lat, facts = latency(sm), Facts(sm)

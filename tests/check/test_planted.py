@@ -58,6 +58,7 @@ def _ours(path: Path, arch: str) -> bytes | None:
         return None
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_sample(arch: str, tmp_path: Path) -> None:
     planted, missed = plant(list(PROGRAMS), arch, 24, 2, tmp_path)
@@ -65,7 +66,7 @@ def test_sample(arch: str, tmp_path: Path) -> None:
     assert not missed
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", LATER)
 def test_sample_ours(arch: str, tmp_path: Path) -> None:
     planted, missed = plant(list(PROGRAMS), arch, 24, 3, tmp_path, ours=True)
@@ -79,7 +80,7 @@ def one_word(data: bytes, each: int, seed: str) -> tuple[Counter[str], list[str]
     return Counter(found["counts"]), found["missed"]
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("arch", sorted({*ARCHES, *LATER}))
 def test_one_word_at_a_time(arch: str, ours: bool, tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def planted(data: bytes) -> tuple[int, list[str]]:
     return count, missed
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100", "sm_120"])
 def test_planted_in_our_code(arch: str) -> None:
     total = 0

@@ -31,7 +31,7 @@ def accesses(cubin: Path) -> list[str]:
     return sorted(re.findall(r"(?:LDG|LD|STG|ST)\.[A-Z0-9.]+", text))
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("target", "option"),
     [("sm_75", "-dlcm=ca"), ("sm_75", "-dlcm=cs"), ("sm_75", "-fscm=cs"), ("sm_90", "-flcm=cg"), ("sm_90", "-dscm=wt")],

@@ -161,6 +161,7 @@ def test_a_touched_source_is_read(package: Path) -> None:
     assert start(package)[0] == "SourceFileLoader"
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("damage", ["empty", "short", "noise", "moved", "older"])
 def test_a_block_that_is_damaged_or_of_another_place_is_ignored(package: Path, damage: str) -> None:
     start(package)
@@ -199,6 +200,7 @@ def test_nothing_is_written_where_python_writes_no_code(package: Path) -> None:
     assert not blocks(package)
 
 
+@pytest.mark.in_turn(2)
 def test_the_command_line_gives_the_same_bytes_with_and_without_a_block(tmp_path: Path) -> None:
     """With the block, neither typing nor re is imported; the second run does not read the instruction table."""
     example = Path(__file__).parents[2] / "examples" / "saxpy.ptx"

@@ -51,6 +51,7 @@ def test_probe_of_the_newest_version() -> None:
     assert re.findall(rb"'([^']*)'", done.stderr) == [b"9.5"]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("tool", ["dis", "as", "run", "check", "verify", "bisect", "reduce", "fuzz"])
 def test_every_tool_has_help(tool: str) -> None:
     assert f"orias {tool} " in orias("--help").stdout.decode()

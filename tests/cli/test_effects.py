@@ -67,6 +67,7 @@ def test_fast_compile(tmp_path: Path) -> None:
     assert code(compiled(tmp_path, many(12), "-Ofc=mid")) == code(compiled(tmp_path, many(12), "-Ofc=min")) == level[1]
 
 
+@pytest.mark.in_turn(2)
 def test_register_usage(tmp_path: Path) -> None:
     """A lower level takes fewer registers."""
     low, high = (orias.compile(many(50), arch="sm_80", register_usage=n) for n in (0, 10))
@@ -202,6 +203,7 @@ def test_the_last_target_counts_below_the_highest(tmp_path: Path, capfd: pytest.
     assert said(capfd, str(low), str(high), "-o", str(out))[0] == 255
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("directives", "options", "expected"),
     [

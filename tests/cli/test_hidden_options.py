@@ -169,6 +169,7 @@ def test_link_information(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_text("latin-1") == f" --import {','.join(['(null)'] * 90)} --export (null),\x05"
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("options", "kernels"),
     [("", []), ("-g", ["k"]), ("--cloning=no", ["k"]), ("-ewp", ["k"]), ("-ewp -g", []), ("-c", [])],
@@ -220,6 +221,7 @@ st.global.u32 [%d1+40], %r1; ret; }
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("mode", ["exe", "c", "g", "ewp"])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a"])
 def test_a_file_a_name_and_a_reserved_address(arch: str, mode: str, tmp_path: Path) -> None:

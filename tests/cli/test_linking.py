@@ -76,6 +76,7 @@ def test_objects_link_both_ways(tmp_path: Path, target: str) -> None:
     assert len(set(sizes)) == 1
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
 def test_helpers_of_static_functions_stay(tmp_path: Path, target: str) -> None:
     """nvlink keeps the section of a function that only its own module calls and that calls a division; it drops another one.

@@ -70,6 +70,7 @@ def functions(data: bytes) -> list[tuple[str, int, str]]:
     return sorted((y.name, y.bind, file.sections[y.section].name) for y in file.symbols if y.type == STT_FUNC)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("options", [[], ["-c"], ["-g"], ["--cloning=no"]])
 @pytest.mark.parametrize("name", CASES)
 def test_as_ptxas(name: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,6 +87,7 @@ def test_as_ptxas(name: str, options: list[str], tmp_path: Path, capsys: pytest.
         assert [f for f in ours if f not in helpers] == [f for f in theirs if f not in helpers]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_100a"])
 def test_each_calls_its_own(arch: str) -> None:
     def again(phase: str, fn: Func) -> None:
@@ -117,6 +119,7 @@ def variable(space: str, value: int, name: str = "") -> str:
     )
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("space", ["global", "const", "shared"])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_100a"])
 def test_variables_are_not_mixed_up(arch: str, space: str) -> None:

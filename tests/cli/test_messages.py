@@ -36,6 +36,7 @@ def without_times(text: str) -> str:
     return re.sub(r"Compile time = .*", "Compile time", text)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("line", lines(STOPPED))
 def test_stops_like_ptxas(
     line: str, workdir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -52,6 +53,7 @@ def test_stops_like_ptxas(
     assert not (workdir / "elf.o").exists()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("line", lines(ACCEPTED))
 def test_compiles_like_ptxas(line: str, workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [FILES["k.ptx"] if a == "$K" else a for a in shlex.split(line)]

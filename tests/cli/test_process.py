@@ -91,6 +91,7 @@ def outcome(folder: Path, line: str, command: str, before: tuple[str, ...] = ())
 OURS = f"{sys.executable} -m orias"
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", CASES)
 def test_as_ptxas(name: str, tmp_path: Path) -> None:
     ptxas = find("ptxas")
@@ -99,6 +100,7 @@ def test_as_ptxas(name: str, tmp_path: Path) -> None:
     assert outcome(tmp_path / "ours", CASES[name], OURS) == outcome(tmp_path / "theirs", CASES[name], str(ptxas))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NOT_ROOT)
 def test_as_ptxas_where_something_is_forbidden(name: str, tmp_path: Path) -> None:
     ptxas = find("ptxas")
@@ -137,6 +139,7 @@ def test_limits(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.cubin", "a.ptx", "big.ptx"]
 
 
+@pytest.mark.in_turn(2)
 def test_interrupt(tmp_path: Path) -> None:
     """Ctrl-C ends the compile with one line."""
     (tmp_path / "big.ptx").write_text(guarded_branches(20000))
@@ -156,6 +159,7 @@ def test_interrupt(tmp_path: Path) -> None:
         assert [x.name for x in tmp_path.iterdir()] == ["big.ptx"]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("old", [False, True])
 def test_interrupt_as_ptxas(old: bool, tmp_path: Path) -> None:
     """Ctrl-C: the exit code that a shell sees, and the files: no output, or the one that was there."""
@@ -184,6 +188,7 @@ def test_interrupt_as_ptxas(old: bool, tmp_path: Path) -> None:
     assert seen[0][0] == 130
 
 
+@pytest.mark.in_turn(2)
 def test_tools_have_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(bytes(range(256)))
     (tmp_path / "knobs").write_text("a = \0\n")

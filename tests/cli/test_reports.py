@@ -183,6 +183,7 @@ def _spilling(calls: str) -> str:
     )
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("option", ["", "-c", "-g", "--cloning=no"])
 def test_order_of_functions_in_reports(option: str, tmp_path: Path) -> None:
     """-v and -warn-spills name kernels and functions in the order of their sections, and the copies of functions by name."""

@@ -72,6 +72,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arguments", COMMANDS, ids=[" ".join(c)[-30:] for c in COMMANDS])
 def test_as_a_direct_call(server: Path, arguments: list[str], tmp_path: Path) -> None:
     found = []

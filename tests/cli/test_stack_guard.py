@@ -77,6 +77,7 @@ def guards(data: bytes) -> tuple[int, int]:
     return size, sum(len(r.words()) for r in records[".nv.info.f"] if r.code == STACK_CANARY_TRAP_OFFSETS)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", FRAMES)
 def test_functions_that_ptxas_guards(name: str, arch: str, tmp_path: Path) -> None:
@@ -92,6 +93,7 @@ def test_functions_that_ptxas_guards(name: str, arch: str, tmp_path: Path) -> No
     ) == bool(ours[1])
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("limit", [1, 8, 17, 64, 65])
 def test_least_size(limit: int, tmp_path: Path) -> None:
     for name in ("array", "few bytes", "just enough", "no array"):
@@ -108,6 +110,7 @@ def test_kinds_of_files(options: list[str], guarded: int, tmp_path: Path) -> Non
         assert len(found) == guarded, program
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("options", [["-c"], ["-c", "-O0"], ["-c", "-O1"], ["-g"], ["--cloning=no"]])
 @pytest.mark.parametrize("program", ["orias", "ptxas"])

@@ -49,6 +49,7 @@ def theirs(name: str, *arguments: str, folder: Path | None = None) -> str:
 OPTIONS = (["-c"], ["-c", "-g", "-hex"], ["--print-code", "--print-instruction-encoding"], ["-c", "-gi"])
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_nvdisasm(options: list[str], cubin: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ours(capsys, "nvdisasm", *options, str(cubin)) == theirs("nvdisasm", *options, str(cubin))
@@ -155,6 +156,7 @@ FUNCTION_CASES = [
 ]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("compiler", "arch", "parts"),
     [("ours", "sm_90a", PARTS), *(pytest.param(*c, marks=pytest.mark.sweep) for c in FUNCTION_CASES)],
@@ -215,6 +217,7 @@ SPILLS = (
 )
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compiler", ["ours", "ptxas"])
 def test_annotations_as_json(compiler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the function, and of the instructions that spill; only if they are asked for."""
@@ -232,6 +235,7 @@ def test_annotations_as_json(compiler: str, tmp_path: Path, capsys: pytest.Captu
         assert text.count('"annotations"') == count
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("compiler", "arch"),
     [("ours", "sm_90a"), *(pytest.param(c, a, marks=pytest.mark.sweep) for c, a, _ in FUNCTION_CASES)],
@@ -354,6 +358,7 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 VIEWS = (["-plr"], ["-lrm", "narrow"], ["--life-range-mode=count"], ["-cfg"], ["-bbcfg"], ["-cfg", "-poff"])
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("options", VIEWS, ids=" ".join)
 def test_nvdisasm_views(options: list[str], kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = ours(capsys, "nvdisasm", *options, "-c", str(kernels))

@@ -31,6 +31,7 @@ ACQUIRES = {
 """The acquire, its access, and what waits for that."""
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_100", "sm_120"])
 @pytest.mark.parametrize("body", ACQUIRES)
 def test_an_acquire_waits_for_its_access_in_both(body: str, arch: str, tmp_path: Path) -> None:

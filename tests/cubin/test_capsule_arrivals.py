@@ -30,6 +30,7 @@ def compiled(p: Program, arch: str, level: int) -> bytes:
     return compile_text([("a.ptx", p.text(arch))], o).data
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_100", "sm_120"])
 @pytest.mark.parametrize("p", PROGRAMS, ids=lambda p: p.name)
 def test_states(tmp_path: Path, p: Program, arch: str) -> None:
@@ -51,6 +52,7 @@ GUARDED = (
 )
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_100", "sm_120"])
 def test_guarded(tmp_path: Path, arch: str) -> None:
     """Under a guard, with a generic address, and without a result; the scheduler may have renamed values between the words."""

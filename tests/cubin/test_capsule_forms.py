@@ -67,6 +67,7 @@ def compiled(text: str, arch: str, level: int) -> bytes:
     return compile_text([("a.ptx", HEAD.format(arch=arch) + text)], o).data
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("case", OBJECTS, ids=lambda c: "-".join(map(str, c)))
 def test_finalised(tmp_path: Path, case: tuple[str, str, int]) -> None:
     name, arch, level = case

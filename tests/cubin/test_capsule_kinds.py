@@ -173,6 +173,7 @@ def debug_text(name: str, arch: str) -> str:
     return text_of(name).replace(".target sm_80", f".target {arch}").replace(".target sm_90", f".target {arch}")
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("objects", [False, True])
 @pytest.mark.parametrize("name", ["calls", "types"])
 def test_debug_information(tmp_path: Path, name: str, objects: bool) -> None:

@@ -63,6 +63,7 @@ def finalised(data: bytes, folder: Path) -> bytes:
     return (folder / "f.cubin").read_bytes()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("level", [0, 3])
 def test_tensor_copies(tmp_path: Path, level: int) -> None:
     text = HEAD + "".join(KERNEL.format(number=k, line=line) for k, line in enumerate(copies()))
@@ -70,6 +71,7 @@ def test_tensor_copies(tmp_path: Path, level: int) -> None:
     assert differences(before, finalised(before, tmp_path)) == (70, [])
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
 def test_stochastic_rounding(arch: str) -> None:
     head = HEAD.replace("sm_100f", arch)
@@ -100,6 +102,7 @@ def is_of_family(p: Program) -> bool:
 PROGRAMS = [p for p in [*transfers(), *products()] if "sm_100a" in p.targets and is_of_family(p)]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("p", rotating(PROGRAMS, 6, "capsules"), ids=lambda p: p.name)
 def test_tensor_memory(tmp_path: Path, p: Program) -> None:
     args = p.args()

@@ -98,7 +98,7 @@ def test_round_trip(tmp_path: Path, arch: str) -> None:
     assert all(equal == of for equal, _, of in done)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("objects", [False, True])
 @pytest.mark.parametrize("arch", ["sm_100", "sm_110", "sm_121f"])
 def test_sections(tmp_path: Path, arch: str, objects: bool) -> None:
@@ -373,6 +373,7 @@ UNCOMMON = [
 """Kernels whose forms no program of ptxas showed or whose rules did not hold for their operands: what they are about, and their bodies."""
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", sorted(FAMILY))
 @pytest.mark.parametrize(("name", "body"), UNCOMMON, ids=[name for name, _ in UNCOMMON])
 def test_uncommon_forms(tmp_path: Path, name: str, body: str, arch: str) -> None:
@@ -421,6 +422,7 @@ def judged_anew(arch: str, count: int, folder: Path) -> tuple[int, dict[str, lis
     return sum(bool(t.results) for t in trials), changed
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", sorted(FAMILY))
 def test_rules_in_nvlink(tmp_path: Path, arch: str) -> None:
     """Instructions with every class of operand that a rule allows come back from nvlink as they were, and have the length that the rule says."""
@@ -437,6 +439,7 @@ def test_rules_in_nvlink_sweep(tmp_path: Path, arch: str) -> None:
     assert not changed
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("arch", "text", "count"),
     [

@@ -86,6 +86,7 @@ CALLS: Final = [
 """Visible (v) and local (l) functions, visible (k) and local (e) kernels, with what they call."""
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("calls", rotating(CALLS, 2, "section order"))
 @pytest.mark.parametrize(
     "options",
@@ -151,6 +152,7 @@ ret;
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("mode", ["exe", "c"])
 @pytest.mark.parametrize("call", ["", CALL], ids=["", "call"])
 @pytest.mark.parametrize("arch", rotating(ARCHES, 1, "orders"))

@@ -48,6 +48,7 @@ def descriptors(data: bytes) -> list[tuple[str, int]]:
     )
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120"])
 def test_descriptors(arch, mode, tmp_path):

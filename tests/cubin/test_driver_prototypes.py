@@ -36,6 +36,7 @@ GRADIENTS = (
 )
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("arch", "line"), [("sm_120a", x) for x in COPIES] + [("sm_90", x) for x in GRADIENTS])
 def test_prototypes(arch: str, line: str, tmp_path: Path) -> None:
     target = f"{arch}, texmode_independent" if "%d2, %d1" in line else arch

@@ -41,6 +41,7 @@ def sections(cubin: bytes) -> dict[str, tuple[int, int]]:
     return {s.name: (s.size, s.align) for s in names}
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("option", ["", "-g"])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("name", MODULES)

@@ -65,6 +65,7 @@ def test_cut_off_everywhere(target: str) -> None:
             Reader(data[:end])
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("target", ["sm_75", "sm_90"])
 def test_every_byte_damaged(target: str) -> None:
     data = sample(target)

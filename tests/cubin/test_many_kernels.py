@@ -20,6 +20,7 @@ def cubin(count: int) -> bytes:
     return orias.compile(text, arch="sm_90").data
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("read", [Reader, Image])
 def test_work_grows_with_the_number_of_kernels(read: Callable[[bytes], object]) -> None:
     few, many = cubin(20), cubin(160)

@@ -93,7 +93,7 @@ def records(section: Section) -> list[str]:
     ]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", rotating(ARCHES, 2, "our cubins"))
 @pytest.mark.parametrize("case", rotating(sorted(set(CASES) - {"texture"}), 2, "our cubins"))
 def test_tools_accept(tmp_path: Path, case: str, arch: str) -> None:
@@ -107,6 +107,7 @@ def test_tools_accept(tmp_path: Path, case: str, arch: str) -> None:
             accepted(tmp_path, data, arch, compile_only)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("case", rotating(SAME_CODE, 2, "our cubins like those of ptxas"))
 def test_same_as_ptxas(tmp_path: Path, case: str, arch: str) -> None:
@@ -161,6 +162,7 @@ def test_class_of_code(tmp_path: Path, body: str, arch: str) -> None:
     assert s is not None and t is not None and t.data == s.data
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ("sm_100a", "sm_110a", "sm_120a"))
 @pytest.mark.parametrize("body", sorted(CLASS_BODIES))
 def test_instruction_class(tmp_path: Path, body: str, arch: str) -> None:

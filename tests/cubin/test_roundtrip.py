@@ -50,6 +50,7 @@ def differences(want: bytes, got: bytes) -> list[str]:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_executable_module(tmp_path: Path, case: str, target: str) -> None:
@@ -64,6 +65,7 @@ def test_executable_module(tmp_path: Path, case: str, target: str) -> None:
 
 # Relocatable objects may differ in the order of names in the string table (brx), in a record that ptxas writes twice
 # (texture), and in offsets of frame entries that ptxas gets wrong on sm_90.
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_relocatable_object(tmp_path: Path, case: str, target: str) -> None:

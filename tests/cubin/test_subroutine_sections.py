@@ -122,6 +122,7 @@ def theirs(text: str, arch: str, folder: Path) -> bytes:
     return (folder / "k.cubin").read_bytes()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("operation", rotating(OPERATIONS, 8, "subroutines with sections"))
 def test_sections_and_symbols(operation: str, tmp_path: Path) -> None:
     arch = rotating(ARCHES, 1, operation)[0]
@@ -151,6 +152,7 @@ def results(cubin: bytes, operation: str) -> list[int]:
     return [int(v) for v in out]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("operation", rotating(OPERATIONS, 8, "results of subroutines"))
 def test_results(operation: str) -> None:
     """With -g, with a constant too, what optimised code computes."""

@@ -40,6 +40,7 @@ def symbols(cubin: bytes) -> list[str]:
     return [y.name for y in ElfFile(cubin).symbols if not y.name.startswith((".nv_debug", ".debug"))]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("arch", rotating(("sm_75", "sm_80", "sm_90", "sm_100a", "sm_120"), 2, "symbol order"))
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -72,6 +73,7 @@ RESERVED = (
 """For each kernel the %reserved_smem_offset registers that it reads; s: it has a shared variable."""
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("option", ["", "-c", "-g"])
 @pytest.mark.parametrize("registers", rotating(RESERVED, 5, "reserved shared memory"))
 def test_reserved_shared_memory(registers: str, option: str, tmp_path: Path) -> None:
@@ -104,6 +106,7 @@ _DECLARED = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("names", DYNAMIC)
 def test_dynamic_shared_memory_comes_last(names: str, arch: str, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ CASES: Final = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("name", CASES)
 def test_as_ptxas(name: str, arch: str, tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def _entries(file: ElfFile, s: Section) -> list[tuple[object, ...]]:
     return [(file.symbols[row[0]].name, *row[1:]) for row in rows]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", NAMES)
 def test_sections_are_those_of_ptxas(name: str, arch: str, tmp_path: Path) -> None:

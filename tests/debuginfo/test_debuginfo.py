@@ -88,6 +88,7 @@ def run_calls(cubin: bytes) -> list[object]:
     return out
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_code_with_functions_apart_runs(arch: str, tmp_path: Path) -> None:
     """Direct calls, calls through pointers in registers and in data, printf, shared memory of functions, slow paths."""
@@ -97,6 +98,7 @@ def test_code_with_functions_apart_runs(arch: str, tmp_path: Path) -> None:
     assert got == run_calls(orias.compile(optimised, arch=arch).data)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", ["calls", "frame", "generator", "types"])
 def test_sections_say_what_those_of_ptxas_say(name: str, arch: str, tmp_path: Path) -> None:
@@ -300,6 +302,7 @@ def test_dynamic_shared_memory_in_a_function(options: dict[str, bool], arch: str
             assert out.tolist() == [more + n for n in range(32)]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_90", "sm_100"])
 @pytest.mark.parametrize("name", ["frame", "types"])
 def test_relocations_of_debug_sections_have_their_sections(name: str, arch: str, tmp_path: Path) -> None:

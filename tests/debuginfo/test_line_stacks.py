@@ -63,6 +63,7 @@ def places(stack: Stack) -> str:
     return " ".join(f"{Path(f).stem}{line}" for f, line in stack)
 
 
+@pytest.mark.in_turn(2)
 def test_rows_of_equal_lines(tmp_path: Path) -> None:
     ours, theirs = cubins(EQUAL_LINES, tmp_path)
     assert {"b20 a10", "c20 b20 a10", "c21 b20 a10"} <= {places(s) for s in stacks(ours)}
@@ -71,6 +72,7 @@ def test_rows_of_equal_lines(tmp_path: Path) -> None:
     assert set(stacks(ours, dropped=True)) == set(stacks(theirs))
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_repeated_calls(arch: str, tmp_path: Path) -> None:
     """ptxas loses the inner ones from sm_90 on."""
@@ -97,6 +99,7 @@ def test_place_of_the_names(arch: str, inlined: bool, tmp_path: Path) -> None:
     assert (names[0].index(".debug_str") < last) == inlined
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("lines", [EQUAL_LINES, REPEATED_CALLS, PLAIN])
 def test_comments_are_those_of_nvdisasm(lines: list[tuple[str, bool]], tmp_path: Path) -> None:
     """`nvdisasm` prints no comment where the call site alone is another."""

@@ -301,6 +301,7 @@ SPILLED = (
 )
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", rotating(ARCHES, 1, "spilled"))
 def test_spilled_values_have_places_in_the_frame(arch: str) -> None:
     text = KERNEL.format(SPILLED).replace("sm_80", arch)

@@ -68,6 +68,7 @@ def places(cubin: bytes) -> dict[str, object]:
     return found
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", rotating(("sm_75", "sm_80", "sm_90", "sm_100a", "sm_120"), 2, "shared places"))
 @pytest.mark.parametrize("name", MODULES)
 def test_places_are_those_of_ptxas(name: str, arch: str, tmp_path: Path) -> None:

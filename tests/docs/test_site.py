@@ -16,6 +16,7 @@ from tools.site.console import agrees, commands, differences, files, pages
 PAGES = pages()
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_commands(page: Path) -> None:
     """Every command of a page prints what the page says; ``python -m tools.site.console`` writes it anew."""

@@ -42,6 +42,7 @@ def test_width(page: Path) -> None:
     assert not [f"{number}: {line}" for number, line in prose(page) if len(line) > WIDTH]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_page_words(page: Path) -> None:
     """No page uses a word for which the field has another one."""
@@ -55,6 +56,7 @@ def test_paths_in_code() -> None:
     assert not bad
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("word", WORDS)
 def test_code_words(word: str) -> None:
     """No comment or docstring uses a word for which the field has another one."""

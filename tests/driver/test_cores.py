@@ -78,6 +78,7 @@ def stored(cuda, f, on_host):  # noqa: F811
     return host
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("on_host", [False, True])
 @pytest.mark.parametrize("name", list(BODIES))
 def test_same_memory(context, forks, monkeypatch, name, on_host):  # noqa: F811

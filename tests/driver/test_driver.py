@@ -296,6 +296,7 @@ def test_tables_agree():
             assert most - defaults <= takes[name] <= most, name
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", devices())
 def test_devices(name):
     program = """
@@ -319,6 +320,7 @@ def execute(arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=True)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("tool, pools, code", [([], 1, 0), (["--tool", "initcheck"], 3, 0), ([], 100, 2)])
 def test_addresses_that_the_program_took_before(tmp_path, tool, pools, code):
     program = tmp_path / "program.py"
@@ -346,6 +348,7 @@ print(code)
     assert done.stdout.split()[:1] == [str(code)]
 
 
+@pytest.mark.in_turn(2)
 def test_exact_bounds(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("""
@@ -393,6 +396,7 @@ owner = Owner(c, p, c_char_p(), byref, os.write, pool.value, c_uint64())
     assert execute(["--", sys.executable, str(program)]).stdout == out
 
 
+@pytest.mark.in_turn(2)
 def test_an_exception_of_a_signal_handler_ends_a_launch_and_reaches_the_program(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("""

@@ -37,6 +37,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     "variable, results",
     [

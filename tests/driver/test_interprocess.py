@@ -117,6 +117,7 @@ def use_event(api, handles):
 ACTIONS = {f.__name__: f for f in (read_all, store, use_closed, free_opened, result_of_open, export, use_event)}
 
 
+@pytest.mark.in_turn(2)
 def test_another_process_reads_and_writes(context):  # noqa: F811
     # Small allocations have pages in common, and a large one is moved in parts.
     places = [allocate(context, n).value for n in (600, 600, 5 << 20, 40)]
@@ -139,6 +140,7 @@ def test_a_handle_is_of_the_whole_allocation(context):  # noqa: F811
     assert memory_handle(context, p + 500) == memory_handle(context, p)
 
 
+@pytest.mark.in_turn(2)
 def test_pages_are_given_back(context):  # noqa: F811
     p = allocate(context, 1 << 20)
     write(context, p.value, b"x" * (1 << 20))
@@ -151,6 +153,7 @@ def test_pages_are_given_back(context):  # noqa: F811
     assert context.code("cuIpcGetMemHandle", byref(handle), p) == INVALID_VALUE
 
 
+@pytest.mark.in_turn(2)
 def test_uses_of_open_memory_are_counted(context):  # noqa: F811
     handle = memory_handle(context, allocate(context, 64).value)
     illegal_address = 700
@@ -178,6 +181,7 @@ def test_what_cannot_be_opened(context):  # noqa: F811
     assert context.code("cuIpcOpenEventHandle", byref(event), Handle.from_buffer_copy(ended)) == INVALID_VALUE
 
 
+@pytest.mark.in_turn(2)
 def test_events(context):  # noqa: F811
     event, handle = c_void_p(), Handle()
     assert context.code("cuEventCreate", byref(event), INTERPROCESS) == INVALID_VALUE

@@ -232,6 +232,7 @@ print(mode.value, [is_loaded(api, f) for f in kernels(api, loaded(api, HEAD + SH
 """
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("variable, value, out", [("CUDA_MODULE_LOADING", "EAGER", "1"), ("ORIAS_CACHE_DIR", "", "2")])
 def test_whole_modules(variable, value, out, tmp_path):
     environment = {**os.environ, variable: value or str(tmp_path), "PYTHONPATH": str(ROOT)}

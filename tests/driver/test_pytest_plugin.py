@@ -148,6 +148,7 @@ def run(program, *options):
     return program.runpytest_subprocess("-p", "orias.clients.pytest_plugin", "-p", "no:cacheprovider", *options)
 
 
+@pytest.mark.in_turn(2)
 @needs_cc
 def test_a_run(program):
     done = run(program, "--orias", "--orias-device", "A100", "--orias-check", "initcheck", "--orias-report", "-rfsE")

@@ -190,6 +190,7 @@ def test_a_context_that_is_kept_runs_kernels_after_an_error(tmp_path):
     )  # fmt: skip
 
 
+@pytest.mark.in_turn(2)
 def test_racecheck_takes_ptx_rather_than_code_without_barriers_of_warps(tmp_path):
     parts = []
     for keep in (False, True):

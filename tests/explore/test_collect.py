@@ -134,6 +134,7 @@ def life_ranges(path: Path) -> dict[int, int]:
     return {int(at, 16): int(count or 0) for at, count in rows}
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ["bitonic", "fft"])
 def test_pressure_is_that_of_nvdisasm(name: str, tmp_path: Path) -> None:
     """Live registers of every instruction of a cubin of ptxas, against the life ranges of ``nvdisasm``."""

@@ -92,6 +92,7 @@ def test_patterns_hold() -> None:
     assert known > 1500
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120"])
 @pytest.mark.parametrize("name", ["bitonic", "fft", "reduce"])
 def test_estimates_are_what_a_run_takes(name: str, arch: str) -> None:

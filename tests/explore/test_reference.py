@@ -38,6 +38,7 @@ def test_every_mnemonic_has_a_sentence() -> None:
     assert set(sentences("ptx_of_sass.txt")) <= names | set(mnemonics())
 
 
+@pytest.mark.in_turn(2)
 def test_forms_are_those_of_the_tables() -> None:
     names = {m for name in ("sm_75", "sm_90") for m in load(name).raw.mnemonics()}
     assert {m["name"] for m in data()["mnemonics"]} == names
@@ -114,6 +115,7 @@ def test_ptx_of_sass_agrees() -> None:
     assert not missing and not poor, "run python -m tools.isa.ptx_of_sass"
 
 
+@pytest.mark.in_turn(2)
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("jinja2", reason="Jinja2 is not installed (pip install 'orias[explore]')")
     out = tmp_path / "isa.html"

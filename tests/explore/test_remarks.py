@@ -33,6 +33,7 @@ CASES = {
 }
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", CASES)
 def test_kinds(name: str) -> None:
     """The decision is there, with the line that it is about; the same bytes come out without asking."""

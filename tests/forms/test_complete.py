@@ -59,6 +59,7 @@ def test_every_wmma() -> None:
     assert not missing(wanted, have)
 
 
+@pytest.mark.in_turn(2)
 def test_every_row() -> None:
     programs = barrier_programs.programs() + copy_programs.programs() + opcode_programs.programs()
     have = used(

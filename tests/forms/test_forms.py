@@ -60,7 +60,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("setting", "family"), with_families(SETTINGS))
 def test_sample(family: str, setting: tuple[str, str, int]) -> None:
     compiler, arch, opt = setting
@@ -91,6 +91,7 @@ def test_all(setting: tuple[str, str, int], family: str) -> None:
 PURE = ("integer", "float", "convert", "divide", "video")
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("family", PURE)
 def test_constants_sample(family: str) -> None:
     """Some of the forms with constant inputs: the constant folder and the rewrites for constant operands."""
@@ -111,6 +112,7 @@ NO_UNIFORM = ("atom.contended", "cluster.named")
 SHARED = [f for f in FAMILIES if f not in PRODUCTS and f != "warp"]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("family", SHARED)
 def test_uniform_sample(family: str) -> None:
     """Some of the forms with inputs that all threads share."""
@@ -128,6 +130,7 @@ def test_uniform_all(family: str, arch: str) -> None:
     assert not bad, report(bad)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.sweep)])
 def test_chained(turn: int) -> None:
     """Random programs of forms."""

@@ -26,6 +26,7 @@ def test_count() -> None:
     assert len(set(names)) == len(names) >= 200
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 def test_sample(compiler: str) -> None:
     start = ["orias", "ptxas"].index(compiler)

@@ -76,6 +76,7 @@ def apply(op: str, a: Any, b: Any) -> Any:
         return {"add": a + b, "min": min(a, b), "max": max(a, b), "and": a & b, "or": a | b, "xor": a ^ b}[op]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("arch", "level"), [("sm_80", 3), ("sm_120a", 3), *LATER])
 def test_results(arch: str, level: int) -> None:
     text = f".version 9.0\n.target {arch}\n.address_size 64\n" + "".join(

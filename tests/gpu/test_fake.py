@@ -64,6 +64,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("family", list(PROGRAMS))
 def test_programs_of_every_kind(gpu: Both, family: str) -> None:
     driver, stand_in = gpu
@@ -78,6 +79,7 @@ def test_programs_of_every_kind(gpu: Both, family: str) -> None:
     assert bool(stand_in.asked("cuTensorMapEncodeTiled")) == (family in ("copy kernels", "matrix kernels"))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("sm", [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121])
 def test_the_device_chooses_the_target(library: Path, sm: int) -> None:
     """Every compute capability has its target; on sm_100a and 120a, programs by both compilers."""
@@ -169,6 +171,7 @@ def test_a_random_program_leaves_the_memory_of_the_simulator(gpu: Both, seed: in
     assert launched(gpu[0], made.cubin, case_of(seed, parse(made.text))) == made.memory
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ["mma75_f16", "hopper_bf16"])
 def test_speed_is_recorded(gpu: Both, name: str, tmp_path: Path) -> None:
     driver, _ = gpu

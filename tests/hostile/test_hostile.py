@@ -33,6 +33,7 @@ def test_small(name: str, level: int) -> None:
     assert compiles(text, level) == taken
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("make", LARGE, ids=lambda f: f.__name__)
 def test_large(make: Callable[[int], str]) -> None:
     """A tenth of the size here; the sweep takes the whole."""

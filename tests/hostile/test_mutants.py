@@ -14,6 +14,7 @@ def inputs() -> list[Base]:
     return bases(SMALL, len(SMALL))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("kind", ["ptx", "as", "as-control", "dis", "check", "run", "audit-case", "knobs"])
 def test_sample(kind: str, inputs: list[Base]) -> None:
     codes, faults = campaign(kind, inputs, 60 if kind in ("ptx", "as", "dis", "check") else 30, 7, None)

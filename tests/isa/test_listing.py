@@ -57,6 +57,7 @@ def nvdisasm(path: Path, *options: str) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout.splitlines()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"])
 def test_executable(arch: str, tmp_path: Path) -> None:
     path = compiled(tmp_path, arch)

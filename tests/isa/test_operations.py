@@ -36,6 +36,7 @@ def test_every_line_has_forms() -> None:
         assert f.pipe(()) in (*PIPE_NAMES, "")
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("table", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"])
 def test_operations_of_compiler_output_have_pipes(table: str) -> None:
     t = load(table)
@@ -51,6 +52,7 @@ def test_a_mnemonic_without_a_line_is_refused() -> None:
         op("FROB.X")
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("table", CLASSES)
 def test_addresses_stand_where_compiler_output_has_them(table: str) -> None:
     """Every bracket in the text of a word of compiler output is one address group of the operation, and every group a bracket."""

@@ -95,7 +95,7 @@ def test_results_are_registers_then_predicates(table: str) -> None:
         assert kinds == sorted(kinds), text
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("table", TABLES)
 def test_assembler_reads_the_text_back(table: str) -> None:
     t = load(table)

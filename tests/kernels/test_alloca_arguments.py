@@ -97,6 +97,7 @@ def expected(i: int) -> tuple[int, int]:
     return result, result + 2 * low
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("options", [{}, {"debug": True}, {"opt_level": 0}, {"opt_level": 1}], ids=str)
 @pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_100", "sm_120"])

@@ -53,7 +53,7 @@ def called(n: int, given: np.ndarray) -> int:
     return sums(7 + (called(n - 8, given) if n >= 20 else 0), given) + n & MASK
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("limit", [24, 40])
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "alloca spills"))

@@ -133,6 +133,7 @@ def doubles(data: bytes) -> tuple[list[str], bytes]:
     return [f"{o} {re.sub(r'R[0-9]+', 'R', a)}" for o, a in found], Reader(data).kernels["k"].const2
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80"])
 @pytest.mark.parametrize("line", LINES)
 def test_same_operands_as_ptxas(line: str, arch: str, tmp_path: Path) -> None:

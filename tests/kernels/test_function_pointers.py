@@ -53,7 +53,7 @@ def results(cubin: bytes) -> list[list[int]]:
     return [r.tolist() for r in rows]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "function_pointers"))
 @pytest.mark.parametrize("opt", [0, 3])
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])

@@ -56,6 +56,7 @@ def expected() -> list[float]:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a"])
 @pytest.mark.parametrize("least", [0, 8])
 def test_values(arch: str, least: int) -> None:
@@ -78,6 +79,7 @@ def comparisons(constants: list[int]) -> str:
     ])  # fmt: skip
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("apart", "last"), [(1, "LateExpandSyncInstructions"), (1_000_003, "DoSwitchOptFirst")])
 def test_effort_grows_with_the_chain(apart: int, last: str) -> None:
     """Four times the chain, which becomes a table or is too sparse for one, must not take much more than four times the work."""

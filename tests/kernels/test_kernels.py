@@ -65,7 +65,7 @@ def skip_unless_legal(name: str, arch: str) -> None:
         pytest.skip("cp.async needs sm_80")
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("opt", [0, 3])
 @pytest.mark.parametrize(("name", "arch"), PROGRAMS)
 def test_ours(name: str, arch: str, opt: int) -> None:
@@ -73,7 +73,7 @@ def test_ours(name: str, arch: str, opt: int) -> None:
     run(name, orias.compile(source(name), arch=arch, opt_level=opt, self_check=True).data)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("name", "arch", "opt"), with_level(PROGRAMS))
 def test_theirs(name: str, arch: str, opt: int, tmp_path: Path) -> None:
     """The same cubin test for ptxas: it judges the simulator and the expectations."""

@@ -32,7 +32,7 @@ RUNS = [
 PARTS = 20
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("run", DEFAULT, ids=lambda r: "-".join(map(str, r)))
 def test_ours(run: tuple[str, str, int]) -> None:
     name, arch, level = run

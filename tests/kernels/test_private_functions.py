@@ -89,6 +89,7 @@ def wanted(t: int) -> int:
     return x + (t & 3) + t & 0xFFFFFFFF
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_90"], "private_functions"))
 @pytest.mark.parametrize("opt", [0, 3])
 def test_results(opt: int, arch: str) -> None:

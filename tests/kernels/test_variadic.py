@@ -60,6 +60,7 @@ none:
 )
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_90"], "variadic"))
 @pytest.mark.parametrize("opt", [0, 3])
 def test_arguments_of_unknown_size(opt: int, arch: str) -> None:
@@ -112,6 +113,7 @@ PARTS = (
 )
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_90"], "misaligned"))
 @pytest.mark.parametrize("at", range(5))
 def test_parts_at_any_byte(at: int, arch: str) -> None:

@@ -138,6 +138,7 @@ def plain(kernel: str, arch: str, limit: int) -> bytes:
     return orias.compile(getattr(knob_kernels, kernel), arch=arch, maxrregcount=limit).data
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_change_shows(name: str) -> None:
     kernel, arch, limit, value = SHOWN[name]

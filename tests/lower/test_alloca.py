@@ -38,6 +38,7 @@ ALLOCA = """.version 8.0
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 @pytest.mark.parametrize("align", [1, 4, 8, 32])
 def test_the_stack_stays_aligned_after_alloca(arch: str, align: int) -> None:

@@ -127,6 +127,7 @@ def read(path: str) -> list[str]:
         return f.read().splitlines()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", sorted(os.listdir(os.path.join(HERE, "lines"))))
 def test_lines(name: str) -> None:
     path = os.path.join(HERE, "lines", name)
@@ -155,6 +156,7 @@ def test_later_lines(name: str) -> None:
     settle(path, now, lines)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", sorted(os.listdir(os.path.join(HERE, "modules"))))
 def test_modules(name: str) -> None:
     path = os.path.join(HERE, "modules", name)

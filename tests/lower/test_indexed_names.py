@@ -95,6 +95,7 @@ def results(image: orias.sim.Image) -> np.ndarray:
     return out
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 def test_elements_by_register(arch: str, tmp_path: Path) -> None:
     text = text_of(arch)

@@ -38,6 +38,7 @@ def loads(body: str, arch: str, level: int) -> int:
     return len(names)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 @pytest.mark.parametrize("name", KEPT)
 def test_kept(name: str, arch: str) -> None:

@@ -60,6 +60,7 @@ def test_results_into_parts(arch: str, tmp_path: Path) -> None:
             assert memory[16 + k] == wanted, (name, part)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])
 def test_isspacep_of_parameters(arch: str, tmp_path: Path) -> None:
     places = [("%d3", 0, 1), ("%d3", 23, 1), ("%d3", -8, 1), ("%d3", -9, 0), ("%d3", 64, 0), ("%d1", 0, 0)]
@@ -78,6 +79,7 @@ def test_isspacep_of_parameters(arch: str, tmp_path: Path) -> None:
         assert list(memory[: len(places)]) == [wanted for _, _, wanted in places]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90", "sm_120"])
 @pytest.mark.parametrize("bytes_", [4344, 4352])
 def test_kernels_with_many_parameters(bytes_: int, arch: str, tmp_path: Path) -> None:
@@ -102,6 +104,7 @@ ld.param.b64 %d, [a]; isspacep.param::entry %p, %d; selp.b32 %r, 1, 0, %p; st.pa
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("bytes_", [24, 4800])
 @pytest.mark.parametrize("option", ["-c", "-g"])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90"])

@@ -56,6 +56,7 @@ def _words(cubin: bytes) -> dict[str, tuple[str, int, int]]:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("mode", ["", ", texmode_independent"])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 def test_queries_of_descriptors(arch: str, mode: str, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def linked(obj: bytes, arch: str, folder: Path) -> bytes:
     return out.read_bytes()
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "linked"))
 def test_linked_code_runs_like_theirs(arch: str, tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(CODE)

@@ -122,6 +122,7 @@ def lines_of(name: str) -> list[str]:
     return [t for t in read(os.path.join(HERE, "lines", name)) if t and t[0] not in " #" and not _SKIP.search(t)]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", ["integer.txt", "bits.txt", "compare.txt", "memory.txt", "atomics.txt"])
 def test_lines_sample(name: str, tmp_path: Path) -> None:
     arch = {"integer.txt": "sm_75", "bits.txt": "sm_80"}.get(name, "sm_90")
@@ -161,7 +162,7 @@ def programs() -> dict[str, str]:
     return out
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "programs"))
 def test_programs(arch: str, level: int, tmp_path: Path) -> None:

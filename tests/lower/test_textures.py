@@ -112,6 +112,7 @@ def compare(arch: str, cases: list[tuple[str, bool]], folder: Path, level: int =
     assert wrong == []
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     "arch, first", [("sm_75", 0), ("sm_80", 3), ("sm_90", 7), ("sm_100a", 11), ("sm_110a", 13), ("sm_120a", 17)]
 )

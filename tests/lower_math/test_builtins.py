@@ -50,6 +50,7 @@ def check(got: NDArray[np.uint64], want: NDArray[np.float32], *args: NDArray[np.
     assert len(bad) == 0, [[hex(int(v[i])) for v in (*args, got, ieee.u32(want))] for i in bad[:5]]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("mode", "own"), [(0, True), (0, False), (1, False), (2, False), (3, False)])
 @pytest.mark.parametrize("ftz", [False, True])
 def test_div_f32(mode: int, ftz: bool, own: bool) -> None:
@@ -178,6 +179,7 @@ def check64(got: NDArray[np.uint64], want: list[int], *args: list[int]) -> None:
     assert not bad, [[hex(v[i]) for v in (*args, got.tolist(), want)] for i in bad[:5]]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("mode", [*range(4), -1])
 def test_div_f64(mode: int) -> None:
     """Mode -1: the subroutine for the rounding to nearest alone."""
@@ -192,6 +194,7 @@ def test_div_f64(mode: int) -> None:
     check64(got, [div64_exact(x, y, MODES[mode]) for x, y in zip(a, b, strict=True)], a, b)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("mode", range(4))
 def test_sqrt_f64(mode: int) -> None:
     rnd = random.Random(mode)

@@ -88,6 +88,7 @@ def described(line: str) -> list[str]:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", sorted(os.listdir(HERE)))
 def test_cases(name: str) -> None:
     path = os.path.join(HERE, name)

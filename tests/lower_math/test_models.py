@@ -48,6 +48,7 @@ def nearest(x: ieee.F64) -> ieee.F32:
     return x.astype(np.float32)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("mode", ["rn", *DIRECTED])
 def test_rcp(mode: str) -> None:
     x = mantissas(5, 2) if mode != "rn" else mantissas(3, 1)
@@ -60,6 +61,7 @@ def test_rcp(mode: str) -> None:
     assert np.array_equal(rcp(x, seed, mode), ieee.round32(exact, mode))
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("mode", ["rn", *DIRECTED])
 def test_sqrt(mode: str) -> None:
     x = np.concatenate([mantissas(7), mantissas(7, 3) * np.float32(2), mantissas(1)[-1000:], mantissas(1)[:1000]])

@@ -49,6 +49,7 @@ def test_ptxas_leaves_shared_memory(level: int, tmp_path: Path) -> None:
         launch(out.read_bytes())
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("level", [0, 3])
 def test_ours(level: int) -> None:
     got, want = launch(orias.compile(SOURCE.read_text(encoding="utf-8"), arch="sm_90a", opt_level=level).data)

@@ -118,7 +118,7 @@ def outcome(
     return error, sorted(kept), bytes(a.read(memory, SIZE)), struct.unpack("<I", a.read(own_entry + 16, 4))[0]
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize(
     ("arch", "level"), [("sm_75", 0), ("sm_80", 3), ("sm_89", 1), ("sm_90", 3), ("sm_100", 0), ("sm_120", 3)]
 )

@@ -28,6 +28,7 @@ WITHOUT = {
 }
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("path", "case"), CASES, ids=case_ids(CASES))
 def test_case(path: Path, case: Case) -> None:
     judge(path, case)

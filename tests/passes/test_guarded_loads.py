@@ -92,6 +92,7 @@ ret; }
 )
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("text", [ARM, LOOP, LEAVES, ROUNDS], ids=["arm", "loop", "leaves", "rounds"])
 @pytest.mark.parametrize("level", [1, 3])
 def test_addresses_that_a_condition_makes_legal(text: str, level: int) -> None:

@@ -39,6 +39,7 @@ def added(data: bytes) -> list[tuple[str, str]]:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
 @pytest.mark.parametrize(
     ("option", "field"),

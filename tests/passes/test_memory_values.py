@@ -103,6 +103,7 @@ def _run(seed: int, arch: str, level: int) -> None:
         assert [int(x) for x in got] == expected, f"seed {seed}"
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize("level", [1, 3])
 def test_random_accesses(arch: str, level: int) -> None:

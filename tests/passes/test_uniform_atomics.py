@@ -51,6 +51,7 @@ END:
 N = 41
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90a"], "uniform atomics"))
 @pytest.mark.parametrize("threads", [32, 64, 77])
 def test_results(arch: str, threads: int) -> None:
@@ -159,6 +160,7 @@ MORE = """\
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90a"], "long and shared atomics"))
 @pytest.mark.parametrize("threads", [32, 77])
 def test_long_shared_and_generic_results(arch: str, threads: int) -> None:

@@ -69,6 +69,7 @@ def results(data: bytes) -> list[int]:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("body", BODIES)
 def test_values_are_those_of_ptxas(body: str, tmp_path: Path) -> None:
     arch = "sm_120a"

@@ -64,6 +64,7 @@ top:
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize(("loads", "least"), [(8, 8), (16, 14), (48, 16)])
 def test_loads_are_under_way_together(arch: str, loads: int, least: int) -> None:
@@ -76,6 +77,7 @@ def test_loads_are_under_way_together(arch: str, loads: int, least: int) -> None
     assert code.registers <= STEPS[STEPS.index(32) + 8]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_120"])
 @pytest.mark.parametrize("loads", [8, 48])
 def test_the_finished_copy_is_what_the_rest_of_the_phases_makes(arch: str, loads: int) -> None:

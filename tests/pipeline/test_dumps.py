@@ -64,14 +64,14 @@ def bytes_of(text: str, o: Options, phases: set[str] | None = None) -> bytes:
 EVERY = {p.name for p in PHASES}
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("name", "arch", "level"), with_level([(name, ARCH_OF_EACH[name]) for name in NAMES]))
 def test_all_phases(name: str, arch: str, level: int) -> None:
     want = bytes_of(source(name), options(arch, level))
     assert bytes_of(source(name), options(arch, level), EVERY) == want
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", WHOLE)
 def test_each_phase(name: str, level: int) -> None:
@@ -81,7 +81,7 @@ def test_each_phase(name: str, level: int) -> None:
             assert bytes_of(source(name), options("sm_90", level), {phase.name}) == want, phase.name
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -112,7 +112,7 @@ def refused_or_equal(text: str, o: list[Options]) -> None:
     assert bytes_of(text, o[1], EVERY) == want
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 def test_warpgroups(level: int) -> None:
     for path in rotating(sorted(WGMMA.rglob("*.ptx")), 1, f"dumps {level}"):

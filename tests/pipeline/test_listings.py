@@ -65,6 +65,7 @@ def listing(data: bytes) -> list[str]:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_listing(name: str) -> None:
     arch, level = PROGRAMS[name]

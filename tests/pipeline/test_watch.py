@@ -104,7 +104,7 @@ def test_the_verifier_names_the_phase(
     assert any(line.startswith("    ") for line in text.splitlines()), "and shown among its neighbours"
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", ["reduce", "bfs", "matmul"])
 @pytest.mark.parametrize("skipped", OPTIONAL)
 def test_code_is_right_without_an_optional_phase(skipped: str, name: str) -> None:
@@ -116,7 +116,7 @@ def test_code_is_right_without_all_optional_phases() -> None:
         run(name, orias.compile(source(name), arch="sm_90", skip_phases=OPTIONAL, self_check=True).data)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("level", [0, 1, 3])
 def test_the_serial_schedule(arch: str, level: int) -> None:

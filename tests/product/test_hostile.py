@@ -101,6 +101,7 @@ def run(count: int, seed: int, sources: list[Path]) -> None:
     assert 0 < compiled < count
 
 
+@pytest.mark.in_turn(2)
 def test_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(75, 1, OWN)
 

@@ -75,6 +75,7 @@ def accesses(data: bytes) -> dict[str, int]:
     return {name: len(re.findall(rf"\b{name}\b", code)) for name in ("STS", "LDS", "STL", "LDL")}
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize(
     ("directives", "block"),
@@ -94,6 +95,7 @@ def test_words_of_all_threads_are_apart(arch: str, directives: str, block: tuple
     assert found["STS"] > 4 < found["LDS"]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_values_of_two_words(arch: str) -> None:
     cubin = compiled(kernel(".reqntid 32 .maxnreg 112", "u64"), arch, 112)
@@ -126,7 +128,7 @@ def test_a_kernel_without_spills_takes_no_memory() -> None:
     assert compiled(kernel(".reqntid 32 .maxnreg 128"), "sm_90", 128).kernels["k"].shared == 0
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("name", ["nbody", "print", "softmax", "divide", "recursion", "params"])
 def test_kernels_in_24_registers(name: str, arch: str) -> None:

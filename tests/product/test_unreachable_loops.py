@@ -25,6 +25,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", LOOPS)
 def test_compiles(name: str, level: int) -> None:

@@ -94,6 +94,7 @@ def theirs(line: str, directory: Path, version: str = "8.7", arch: str = "sm_90a
     return [x.partition("error   : ")[2] for x in p.stderr.splitlines() if "error   : " in x]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("line", WRONG)
 def test_refused_in_the_same_words(line: str, tmp_path: Path) -> None:
     found = ours(line)
@@ -105,6 +106,7 @@ def test_taken(line: str, tmp_path: Path) -> None:
     assert ours(line) == theirs(line, tmp_path) == []
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("line", "version", "arch"), OLD)
 def test_orders_need_versions_and_targets(line: str, version: str, arch: str, tmp_path: Path) -> None:
     assert ours(line, version, arch) == theirs(line, tmp_path, version, arch)

@@ -43,6 +43,7 @@ ROWS = rows()
 LINES = [line for _, line, _ in ROWS]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NEW)
 def test_recorded_verdicts(name: str) -> None:
     found = ours(LINES, "9.0", f"sm_{name}")

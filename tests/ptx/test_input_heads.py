@@ -13,6 +13,7 @@ print(both.count(".version"), both.count("\\n") == 2 * text.count("\\n") + 1, bo
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("between", ["\n", " ", "// c\n", "/* c */", "\n/* c */ \n"])
 @pytest.mark.parametrize("rest", [".global .u32 x;", "/* no end"])
 def test_what_precedes_the_first_declaration(between, rest):

@@ -56,6 +56,7 @@ def test_braces_follow_the_shape() -> None:
     assert said(f".global .u32 x[2][2] = {{{{1,2,3}}}};{END}") == ["Greater number of elements in array initializer"]
 
 
+@pytest.mark.in_turn(2)
 def test_long_lists_of_offsets_take_several_records() -> None:
     """ptxas crashes on such a list of targets, and keeps a part of such a list of exits."""
     targets = ",".join(["A", "B"] * 10_000)
@@ -74,6 +75,7 @@ def test_long_lists_of_offsets_take_several_records() -> None:
     assert len(kernel.exit_offsets) == 17_001 == len(set(kernel.exit_offsets))
 
 
+@pytest.mark.in_turn(2)
 def test_long_chain_of_calls() -> None:
     functions = ".func f0(.reg .b64 q){st.global.u32 [q],1; ret;}\n"
     functions += "".join(f".func f{i}(.reg .b64 q){{call f{i - 1},(q); ret;}}\n" for i in range(1, 500))

@@ -163,6 +163,7 @@ def test_the_module_around_the_lines_is_fine() -> None:
         parse(module("mov.u32 %r1, %r2;", "9.5", target))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("version", "group", "line"), FORMS, ids=[f"{f[0]}-{f[2]}"[:70] for f in FORMS])
 def test_taken_from_its_version_on_its_targets(version: str, group: str, line: str) -> None:
     for name in COMPILED:

@@ -59,6 +59,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("text", CASES)
 def test_slots(text: str) -> None:
     name, slots, types = CASES[text]

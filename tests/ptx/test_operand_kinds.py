@@ -139,6 +139,7 @@ def theirs(line: str, folder: Path) -> str | None:
     return said[0].partition("error   : ")[2] or said[0].partition("fatal   : ")[2] if run.returncode else ""
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("line", "message"), REFUSED)
 def test_refused(line: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(CompileError) as caught:
@@ -155,6 +156,7 @@ def test_activemask_of_old_targets() -> None:
     assert caught.value.diagnostics[0].message == "Feature 'activemask' requires .target sm_30 or higher"
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("line", ACCEPTED)
 def test_accepted(line: str, tmp_path: Path) -> None:
     orias.compile(program(line), arch="sm_90a")

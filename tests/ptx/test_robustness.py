@@ -111,12 +111,14 @@ HOSTILE = {
 }
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile(name: str) -> None:
     with must_end(60):
         survive(HOSTILE[name])
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", ["modifiers", "signs", "wide vector", "dimensions"])
 def test_memory_of_one_statement(name: str) -> None:
     tracemalloc.start()

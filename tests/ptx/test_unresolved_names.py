@@ -24,6 +24,7 @@ BODIES = {
 }
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("options", ["", "-c", "-g", "-g -c"])
 @pytest.mark.parametrize("size", [32, 64])

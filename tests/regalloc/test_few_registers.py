@@ -7,7 +7,7 @@ from orias.options import Options
 from tests.kernels.test_kernels import run, source
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("name", ["nbody", "print", "softmax", "divide", "recursion", "params"])
 def test_kernel_in_24_registers(name: str, arch: str) -> None:

@@ -42,21 +42,25 @@ def round_trip(seed: int, blocks: int, size: int, max_regs: int = 255, **options
         assert Machine(fn, widths).run() == want, dump(fn)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_enough_registers(seed: int) -> None:
     round_trip(seed, 1 + seed % 12, 1 + seed % 9)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_few_registers(seed: int) -> None:
     round_trip(seed, 1 + seed % 12, 1 + seed % 9, max_regs=24 + seed % 3 * 4)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_undefined_values(seed: int) -> None:
     round_trip(500 + seed, 1 + seed % 12, 1 + seed % 9, max_regs=28, undefined=True)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_functions_keep_what_belongs_to_the_caller(seed: int) -> None:
     round_trip(700 + seed, 1 + seed % 12, 1 + seed % 9, max_regs=28, kind="func")
@@ -69,6 +73,7 @@ def random_case(seed: int) -> None:
     round_trip(10000 + seed, rng.randint(1, 14), rng.randint(1, 12), limit, kind=kind, undefined=rng.random() < 0.3)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", [521, 827, 1030, 1349, 1355, 1623, 1991])
 def test_checker_accepts_inverted_undefined_values_and_copied_constants(seed: int) -> None:
     """The checker refused these right allocations: the inverse of an undefined predicate is undefined too (all but 1349),
@@ -76,6 +81,7 @@ def test_checker_accepts_inverted_undefined_values_and_copied_constants(seed: in
     random_case(seed)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", [37, 284, 582, 799, 1211, 1714])
 def test_parallel_copies_that_exchange_or_repeat_values(seed: int) -> None:
     """A result of a parallel copy is no copy of its source if the same parallel copy gives the source another value (37,
@@ -89,6 +95,7 @@ def test_many(seed: int) -> None:
     random_case(seed)
 
 
+@pytest.mark.in_turn(2)
 def test_checker_finds_every_planted_fault_that_matters() -> None:
     """Registers of single operands are changed at random: whatever changes the outcome must be reported."""
     rng = random.Random(4)

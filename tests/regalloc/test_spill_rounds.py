@@ -64,6 +64,7 @@ def test_hundreds_of_values_without_a_place(rounds: list[int]) -> None:
     assert len(rounds) <= 9, rounds
 
 
+@pytest.mark.in_turn(2)
 def test_the_tightest_packing_comes_first_once_places_were_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Preferences count again only where it has a place for all."""
     tried: list[tuple[bool, bool]] = []
@@ -115,6 +116,7 @@ ret;
 """
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("operations", "serial"), [(2, False), (8, True)])
 def test_operations_that_cannot_be_pending(
     rounds: list[int], monkeypatch: pytest.MonkeyPatch, operations: int, serial: bool

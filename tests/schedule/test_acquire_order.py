@@ -29,6 +29,7 @@ ret; }}
     return listing(orias.compile(text, arch=arch, opt_level=level).data)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("load", ["ld.global.u32 %r3, [%d1+64];", "ld.u32 %r3, [%d1+64];"])
 @pytest.mark.parametrize("level", [1, 3])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])

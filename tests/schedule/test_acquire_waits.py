@@ -41,6 +41,7 @@ def waits_for(insts: list[Decoded], k: int, of: Decoded) -> bool:
     return wait_mask(insts[k].ctl) >> write_barrier(of.ctl) & 1 == 1
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize(
     ("body", "access", "waits"),
@@ -67,6 +68,7 @@ def test_an_acquire_waits_for_its_access(arch: str, body: str, access: str, wait
     assert any(d.op.base == "LDG" for d in insts[then:])
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("scope", ["cta", "gpu", "sys"])
 @pytest.mark.parametrize("kind", ["acq_rel", "sc"])
@@ -83,6 +85,7 @@ def test_a_fence_waits_for_all_loads(arch: str, scope: str, kind: str) -> None:
         assert [insts[k].op.base for k in waiting] == ["NOP" if scope == "cta" else "CCTL"]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [1, 3])
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("fence", ["fence.sc.cta", "fence.acq_rel.cta", "membar.cta"])

@@ -27,6 +27,7 @@ _TEXT = """
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("arch", ["sm_90", "sm_100a", "sm_120"])
 @pytest.mark.parametrize(

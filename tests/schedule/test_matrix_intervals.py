@@ -27,6 +27,7 @@ CASES = [
 ]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("arch", "name"), CASES)
 def test_distance(arch: str, name: str, tmp_path: Path) -> None:
     for form in FORMS:

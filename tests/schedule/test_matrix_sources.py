@@ -24,6 +24,7 @@ def instructions(name: str, arch: str) -> list[Decoded]:
     return [table.decode(int.from_bytes(code[k : k + 16], "little")) for k in range(0, len(code), 16)]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("name", "arch"), [("attention_f16", "sm_90a"), ("matmul_f16", "sm_80"), ("matmul_tf32", "sm_120a")]
 )
@@ -47,6 +48,7 @@ def test_short_operations_leave_sources_for_7_cycles(name: str, arch: str) -> No
     assert seen
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ["hopper_bf16", "hopper_grouped_bf16"])
 def test_no_warp_waits_between_an_arrival_and_its_operation(name: str) -> None:
     code = instructions(name, "sm_90a")

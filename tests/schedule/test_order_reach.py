@@ -87,6 +87,7 @@ def test_an_order_can_be_put_on_a_copy() -> None:
     assert dump(fn) == dump(copy)
 
 
+@pytest.mark.in_turn(2)
 @replaces_functions
 def test_an_order_that_cannot_win_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """The orders are those of a scheduler that finishes each try."""

@@ -10,6 +10,7 @@ FOLDER = Path(__file__).parent / "cases"
 CASES = all_cases(FOLDER)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("path", "case"), CASES, ids=case_ids(CASES))
 def test_case(path: Path, case: Case) -> None:
     judge(path, case)

@@ -251,6 +251,7 @@ def random_function(rng: random.Random, sm: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("sm", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"])
 def test_random_functions(sm: str) -> None:
     rng = random.Random(sm)

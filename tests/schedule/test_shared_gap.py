@@ -36,6 +36,7 @@ def gaps(body: str, arch: str, level: int, **options: object) -> str:
     return out.strip()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize(
     ("body", "sm_80", "sm_90"),

@@ -54,12 +54,14 @@ def lost(arch: str, text: str, **knobs: int) -> int:
     return played.port_bubbles
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_86", "sm_90a", "sm_120a"])
 def test_fewer_cycles_are_lost(arch: str) -> None:
     before, after = (lost(arch, products(5), SchedBankBudget=n) for n in (0, 100))
     assert before > 5 and after * 3 < before * 2, (before, after)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_86", "sm_90a"])
 def test_reads_of_a_dozen_instructions_add_up(arch: str) -> None:
     """With four instructions before each collision in view, 21 cycles and more were lost."""

@@ -101,6 +101,7 @@ _CALLER = """
 """
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
 def test_recursion_through_linked_objects(

@@ -12,7 +12,7 @@ SOME = 48
 """Samples of each case to run."""
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("target", "level"),
     [

@@ -22,6 +22,7 @@ def images(arch: str):
     yield "ptxas", load(assemble(source, arch))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_launches(arch):
     for name, image in images(arch):

@@ -161,12 +161,14 @@ def check(lines, blocks=2, cluster=1):
     return checker.findings
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", GOOD)
 def test_no_alarm_on_correct_synchronisation(name):
     cluster = 2 if "cluster" in name else 1
     assert [f.lines() for f in check(GOOD[name], cluster=cluster)] == []
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", BAD)
 def test_races_are_found(name):
     kind, _, who = name.partition(", ")

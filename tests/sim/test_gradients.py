@@ -73,6 +73,7 @@ def _outcome(image: Any, kind: str, textures: list[Texture], threads: int = 32) 
     return data.tobytes()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("kind", ["parameter", "handles", "function"])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80"])

@@ -20,6 +20,7 @@ def cubin(compiler: str, arch: str) -> bytes:
     return orias.compile(source(arch), arch=arch).data if compiler == "orias" else assemble(source(arch), arch)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_100a"])
 @pytest.mark.parametrize("tool", ["", "racecheck"])

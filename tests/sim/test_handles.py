@@ -114,7 +114,7 @@ def wanted(case: Case) -> bytes:
     return outcome(PtxImage(parse(text_of(case, "sm_90"), "t.ptx"), "sm_90"), case[0])
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[1]}")
 def test_ours(case: Case, arch: str) -> None:

@@ -175,6 +175,7 @@ def run(name: str, cubin: bytes, mode: str) -> sim.Result:
 QUICK = ("saxpy", "transpose", "matmul", "scan", "half", "votes")
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 @pytest.mark.parametrize("name", QUICK)
 def test_good_code(name: str, arch: str, tmp_path: Path) -> None:
@@ -195,6 +196,7 @@ def test_good_code_of_every_kernel(name: str, tmp_path: Path) -> None:
         run(name, theirs, "stop")
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ["saxpy", "matmul"])
 def test_planted_faults_happen_where_the_static_checker_sees_them(name: str) -> None:
     """Every fault that shows in a run is one that the static checker reports too, at the same instruction."""

@@ -526,7 +526,7 @@ def cases(name: str) -> tuple[list[list[int]], list[int]]:
     return operands, [f(*args) & mask for args in zip(*operands, strict=True)]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("target", "level"),
     [(t, "-O3") for t in TARGETS]

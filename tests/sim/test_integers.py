@@ -124,6 +124,7 @@ def builder(name: str) -> Callable[[Site], Exec]:
     return WIDE.get(name) or BUILDERS[name]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("name", "results", "sources"), ROWS, ids=[f"{a} {c}" for a, _, c in ROWS])
 def test_simulator_agrees_with_the_scalar_meaning(name: str, results: str, sources: str) -> None:
     rng = random.Random(f"{name} {sources}")

@@ -36,7 +36,7 @@ def chosen(arch: str, families: tuple[str, ...], count: int, seed: str) -> list[
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_120a"])
 def test_some(arch: str) -> None:
     tool("ptxas")

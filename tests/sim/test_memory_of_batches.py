@@ -45,6 +45,7 @@ def machines() -> int:
     return sum(isinstance(o, Machine) for o in gc.get_objects())
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("options", [{}, {"schedule": 1}, {"late": True}, {"hazards": "stop"}], ids=str)
 def test_machine_code(no_collector: None, options: dict[str, Any]) -> None:
     image = load(orias.compile(TEXT, arch="sm_80").data)

@@ -158,7 +158,7 @@ TEXT = """\
 """
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_conversion(name: str, arch: str) -> None:

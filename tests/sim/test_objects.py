@@ -52,6 +52,7 @@ def objects(text: str, arch: str, folder: Path, extensible: bool = False) -> lis
     return [out.read_bytes(), *ours]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])
 def test_like_the_linked_file(arch: str, tmp_path: Path) -> None:
     """Calls, pointers to functions, jump tables, variables and helper functions."""
@@ -61,6 +62,7 @@ def test_like_the_linked_file(arch: str, tmp_path: Path) -> None:
         assert results(data, 0) == want
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("extensible", [False, True])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_103a", "sm_110a", "sm_121a"])
 def test_shared_memory_constants_and_stack(arch: str, extensible: bool, tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def test_the_command_line(cubin: bytes, tmp_path: Path, capsys: pytest.CaptureFi
     assert "in one process: something looks at the blocks as they run" in capsys.readouterr().out
 
 
+@pytest.mark.in_turn(2)
 def test_a_fault_of_each_process(cubin: bytes) -> None:
     """Blocks 0 to 2 are those of the first process."""
     for block in (1, 4):
@@ -134,6 +135,7 @@ def test_the_limit_of_steps_counts_all_parts(cubin: bytes) -> None:
     assert isinstance(limited, sim.StepLimit)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -44,6 +44,7 @@ def text_of(name: str) -> str:
     return next(i for i in items(["wgmma"]) if i.name == name).source("sm_90a")
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("case", CASES)
 def test_races_of_products(case: str) -> None:
     name, old, new, want = CASES[case]

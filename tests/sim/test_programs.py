@@ -30,7 +30,7 @@ def zeros(n: int, dtype: str = "i4") -> Array:
     return np.zeros(n, dtype)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @EACH
 def test_recursion(target: str, level: str) -> None:
     o = zeros(64)
@@ -38,6 +38,7 @@ def test_recursion(target: str, level: str) -> None:
     assert o.tolist() == [[0, 1, 1, 2, 3, 5, 8, 13, 21, 34][t % 10] for t in range(64)]
 
 
+@pytest.mark.in_turn(4)
 @EACH
 def test_function_pointers(target: str, level: str) -> None:
     o = zeros(64)
@@ -74,6 +75,7 @@ def test_divergent_loops(target: str, level: str) -> None:
     assert result.instructions > result.steps > 0
 
 
+@pytest.mark.in_turn(4)
 @EACH
 def test_threads_leave_barriers_of_a_function(target: str, level: str) -> None:
     """BREAK in a function says nothing of the barrier that its caller has in the same register: the warp is whole after the loop."""
@@ -169,6 +171,7 @@ def test_parameters(target: str, level: str) -> None:
     assert o.tolist() == [195.5, 195.5]
 
 
+@pytest.mark.in_turn(4)
 @EACH
 def test_reduction(target: str, level: str) -> None:
     a, o = np.arange(5000).astype(np.float32) / 8, zeros(1, "f4")
@@ -227,6 +230,7 @@ def test_spin_lock(target: str, level: str) -> None:
     assert o[0] == 96
 
 
+@pytest.mark.in_turn(4)
 @EACH
 def test_threads_of_a_warp_wait_for_each_other(target: str, level: str) -> None:
     turn, o = zeros(1), zeros(40)
@@ -234,6 +238,7 @@ def test_threads_of_a_warp_wait_for_each_other(target: str, level: str) -> None:
     assert o.tolist() == [t * t for t in range(40)] and turn[0] == 40
 
 
+@pytest.mark.in_turn(4)
 @EACH
 def test_atomics(target: str, level: str) -> None:
     n = 96
@@ -313,6 +318,7 @@ def test_bad_calls() -> None:
 AMPERE = pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_90"])
 
 
+@pytest.mark.in_turn(4)
 @AMPERE
 @pytest.mark.parametrize(
     ("kernel", "m", "n", "k", "factor", "result"),

@@ -88,6 +88,7 @@ def test_f32_into_an_array(kind: str) -> None:
     assert sf.plain_fma(x, y, least, out=np.zeros(1, "u4"))[0] == want
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("name", "mode"), MODES)
 def test_f64(name: str, mode: int) -> None:
     a, b, c = hard(64, 52, 400, mode)

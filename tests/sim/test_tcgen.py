@@ -163,7 +163,7 @@ _CASES = [
 ]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("shape", "repeats", "packed"), _CASES)
 def test_loads_and_stores(run: Run, shape: str, repeats: int, packed: bool) -> None:
     count = _PER[shape][0] * repeats
@@ -489,7 +489,7 @@ def _lanes(m: int, lane: int) -> Arr:
     return rows if m == 128 else lane + rows % 16 + 32 * (rows // 16)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("type_", "m", "n", "k", "layout"),
     [
@@ -511,7 +511,7 @@ def test_products(run: Run, type_: str, m: int, n: int, k: int, layout: str, kee
     np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("type_", "m", "lane"), [("f16", 128, 0), ("tf32", 128, 0), ("s8", 64, 0), ("f16", 64, 16)])
 def test_a_in_tensor_memory(run: Run, type_: str, m: int, lane: int) -> None:
     got, expected = _run(run, type_, m, 32, 32, "tensor", lane=lane)
@@ -660,6 +660,7 @@ def test_negated_factor(run: Run) -> None:
     assert (out.view(np.float32) == 1 - 16).all()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("extra", "result"), [(0, -(1 << 31) + 29), (8, (1 << 31) - 1)])
 def test_saturation(run: Run, extra: int, result: int) -> None:
     old = np.array([(1 << 31) - 3], np.uint32)
@@ -717,7 +718,7 @@ def test_small_floats(run: Run, left: str, right: str) -> None:
     np.testing.assert_array_equal(out.view(np.float32), (a @ b.T).astype(np.float32))
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("kind", "types", "vector", "first"),
     [
@@ -785,6 +786,7 @@ def test_results_are_late(run: Run) -> None:
     assert (_small(run, ("@!%p3 bra waiting;", "")) == 0).all()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("replace", "extra", "message"),
     [
@@ -871,7 +873,7 @@ copied:
 )
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("shape", "pieces", "quarters"),
     [

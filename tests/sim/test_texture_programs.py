@@ -74,12 +74,13 @@ def _able(compiler: str, arch: str, some: list[Program]) -> list[Program]:
 DEFAULT = [("ptxas", "sm_80"), ("orias", "sm_80"), ("orias", "sm_90"), ("ptx", "sm_90")]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("compiler, arch", DEFAULT)
 def test_a_part_of_the_forms(compiler: str, arch: str) -> None:
     assert faults(compiler, arch, _able(compiler, arch, cases(False, 3, 9))) == []
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("compiler, arch", DEFAULT)
 def test_samplers_apart(compiler: str, arch: str) -> None:
     assert faults(compiler, arch, _able(compiler, arch, cases(True, 1, 4)), INDEPENDENT) == []

@@ -107,6 +107,7 @@ BODIES = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kind", list(SHAPES))
 def test_sampling(kind: str, machine: tuple[str, str]) -> None:
@@ -319,6 +320,7 @@ def test_wrong_objects(make: Callable[[], Any]) -> None:
         make()
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 @pytest.mark.parametrize("place", [(0, 0), (5, 0), (0, 3), (5, 3)])
 def test_constant_places(place: tuple[int, int], arch: str) -> None:
@@ -342,6 +344,7 @@ def test_constant_places(place: tuple[int, int], arch: str) -> None:
     assert got.tolist() == [want] * THREADS
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [1, 3])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_120a"])
 def test_zeros_have_registers(arch: str, level: int) -> None:

@@ -126,6 +126,7 @@ def run(body: str, arch: str, threads: int) -> tuple[object, ...]:
     return out.tobytes(), r.steps, r.instructions, [[x.tobytes() for x in rows] for rows in seen]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("threads", [256, 45, 1024])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a"])
 @pytest.mark.parametrize("name", list(BODIES))

@@ -32,6 +32,7 @@ def expected(threads: int) -> list[int]:
     return result
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 32), (3, 96), (40, 256)])
 @pytest.mark.parametrize("keep", [False, True])

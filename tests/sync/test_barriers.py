@@ -317,6 +317,7 @@ PRODUCTS = """\
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     "arch,sync",
     [
@@ -397,6 +398,7 @@ again:
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "yield"))
 @pytest.mark.parametrize("level", [1, 3])
 def test_loops_that_wait_yield(level: int, arch: str, tmp_path: Path) -> None:
@@ -455,6 +457,7 @@ done:
 """
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "both sides"))
 @pytest.mark.parametrize("level", [0, 3])
 def test_the_sides_of_a_branch_wait_for_each_other(level: int, arch: str, tmp_path: Path) -> None:

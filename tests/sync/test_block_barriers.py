@@ -101,6 +101,7 @@ def wanted(name: str) -> list[int]:
     return [7 * i + 3 + 1000 * (i & 3 == 1) + more for i in (k ^ 63 for k in range(64))]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "block barriers"))
 @pytest.mark.parametrize("name", BODIES)
 def test_warps_arrive_as_a_whole(name: str, arch: str, tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def judge(launch: Callable[..., object], want: Callable[[Values], Values]) -> No
     assert out[:32].tolist() == [x & M for x in want(v)]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "meeting places"))
 @pytest.mark.parametrize("name", CASES)
 def test_sides_exchange(name: str, arch: str, tmp_path: Path) -> None:
@@ -318,6 +318,7 @@ def test_sides_exchange(name: str, arch: str, tmp_path: Path) -> None:
     check(theirs, want)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", CASES)
 def test_the_interpreter_of_ptx(name: str) -> None:
     """All threads together, and one after the other."""

@@ -101,6 +101,7 @@ def compiled(name: str, arch: str, level: int) -> orias.Cubin:
     return orias.compile(SOURCE.format(arch=arch, body=BODIES[name][1]), arch=arch, opt_level=level, self_check=True)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize(("name", "arch"), CASES)
 def test_results(name: str, arch: str, level: int) -> None:
@@ -109,6 +110,7 @@ def test_results(name: str, arch: str, level: int) -> None:
     np.testing.assert_array_equal(out, BODIES[name][2](SOME).ravel()[np.arange(32) ^ 16])
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("arch", ARCHES[1:])
 @pytest.mark.parametrize("name", ["ballot", "any", "all", "match", "match all", "sum"])
 def test_sets_run_one_after_the_other(name: str, arch: str) -> None:

@@ -164,6 +164,7 @@ def check(number: int, arch: str, folder: Path, apart: bool) -> None:
         assert got == want, (number, arch, level, apart)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("number", "apart"), [(397, False), (364, True)])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_some(arch: str, number: int, apart: bool, tmp_path: Path) -> None:

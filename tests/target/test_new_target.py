@@ -75,7 +75,7 @@ def moved(line: str) -> str:
     return line
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", ["control", "cooperation", "copies", "cluster", "mbarrier", "tensor"])
 def test_row_is_enough(name: str, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +124,7 @@ def rows() -> list[tuple[str, str, str]]:
     return found
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("section", "fact", "ptx"), [pytest.param(*r, id=f"{r[0]}-{r[1]}") for r in rows()])
 def test_missing_fact(section: str, fact: str, ptx: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fact that nobody has measured ends the compile with the names of target and fact; no other target's value is taken."""

@@ -39,7 +39,7 @@ def pattern(target: Target, name: str) -> str:
     return rf"c\[0x0\]\[({offset:#x}{'|RZ' if offset == 0 else ''})\]"
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", ALL)
 def test_words(name: str, tmp_path: Path) -> None:
     t = TARGETS[name]
@@ -61,7 +61,7 @@ def test_words(name: str, tmp_path: Path) -> None:
         assert step is None or int(step[1], 16) == t.number("cluster_step")
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", ALL)
 def test_entry(name: str, tmp_path: Path) -> None:
     """Parameters, stack pointer and descriptor, with few parameters and with more than 4352 bytes of them."""
@@ -85,7 +85,7 @@ def test_entry(name: str, tmp_path: Path) -> None:
             assert "desc[" not in code
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", PLAIN)
 def test_forms(name: str, tmp_path: Path) -> None:
     """Features, products and spellings that an instruction shows."""
@@ -125,7 +125,7 @@ CALLS = {
 }
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("feature", CALLS)
 def test_calls(feature: str, name: str, tmp_path: Path) -> None:
@@ -216,6 +216,7 @@ def test_cubin(name: str, tmp_path: Path) -> None:
     assert pad_code(text[:end], facts) == text
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", PLAIN)
 def test_limits(name: str, tmp_path: Path) -> None:
     """ptxas ignores .minnctapersm beyond what an SM holds, and refuses more shared memory than a kernel may have."""

@@ -143,6 +143,7 @@ def test_no_place_in_bank_0_outside_the_table() -> None:
     assert not {hex(n): numbers[n] for n in rare if n in numbers}
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", ["LDS.U", "IMNMX", "NANOSLEEP.WARP", ".SYS", ".DEFER_BLOCKING", "I2FP.F32.S32"])
 def test_no_spelling_outside_the_table(name: str) -> None:
     """Lowering names nothing that the targets spell in more than one way."""

@@ -71,6 +71,7 @@ def _linked(folder: Path, arch: str, objects: list[Path]) -> sim.Image:
     return sim.load(out.read_bytes())
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("function", ["orias", "ptxas"])
 @pytest.mark.parametrize("kernel", ["orias", "ptxas"])
 @pytest.mark.parametrize("arch", BLOCK)
@@ -92,7 +93,7 @@ def _check(folder: Path, p: Program, arch: str, compiler: str) -> None:
         p.check(args)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 @pytest.mark.parametrize("p", _PROGRAMS[7::131], ids=lambda p: p.name)
 def test_some_programs(tmp_path: Path, p: Program, compiler: str) -> None:

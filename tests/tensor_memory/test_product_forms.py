@@ -41,7 +41,7 @@ def _forms(target: str, group: int) -> list[str]:
     return [*lines(group, integers, target != "sm_110a"), *(stationary_lines(integers) if group == 1 else ())]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("group", [1, 2])
 def test_a_sample_of_forms(tmp_path: Path, group: int) -> None:
     _compare(tmp_path, "sm_100a", 3, _forms("sm_100a", group)[group::9])

@@ -37,7 +37,7 @@ def _few() -> list[tuple[Program, str, int]]:
     return [*_cases(ALL)[::397], *_cases(COPIES)[::17], *_cases(PRODUCTS)[::317]]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(("p", "arch", "level"), _few(), ids=_name)
 def test_some(p: Program, arch: str, level: int) -> None:
     _run(p, orias.compile(p.text(arch), arch=arch, opt_level=level, self_check=True).data)

@@ -127,6 +127,7 @@ LINES = """
 """
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("option", ["g", "gi", "gp"])
 def test_source_lines(option: str, tmp_path: Path) -> None:
     source = tmp_path / "a.ptx"

@@ -52,6 +52,7 @@ def found(**options: Any) -> Tuned:
     return result
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("few")
 def test_finds_the_faster_loop() -> None:
     seen: list[tuple[int, int]] = []
@@ -77,6 +78,7 @@ def test_finds_the_faster_loop() -> None:
     assert again.trials == r.trials and again.best == r.best
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("few")
 def test_from_the_code_alone() -> None:
     (r,) = tune(TEXT, arch="sm_80", executor=Here(), jobs=1, objective="one")
@@ -139,6 +141,7 @@ def dies(task: Any, changes: Any, known: Any, self_check: bool = False) -> Trial
     return run_trial(task, changes, known, self_check)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("few")
 def test_a_worker_that_dies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune_search, "run_trial", dies)
@@ -147,6 +150,7 @@ def test_a_worker_that_dies(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [t.knobs for t in dead] == [{"UnrollUnknownCount": 2}] and r.best.knobs == {"UnrollUnknownCount": 8}
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("few")
 def test_time_limit_and_threads() -> None:
     with ThreadPoolExecutor(1) as threads:
@@ -156,6 +160,7 @@ def test_time_limit_and_threads() -> None:
     assert r.default.good and r.best is r.default and len(r.trials) == 1, "the untuned kernel is always measured"
 
 
+@pytest.mark.in_turn(2)
 def test_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     with (
@@ -177,6 +182,7 @@ def test_register_budgets() -> None:
 LAUNCH = f"--block 32 --arg buf:f32:{ROWS * COLUMNS}=random --arg buf:f32:{COLUMNS}=random --arg buf:f32:{ROWS} --arg u32:{COLUMNS} --arg u32:{ROWS}"
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("few")
 def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out, kept = tmp_path / "k.knobs", tmp_path / "t.json"

@@ -82,6 +82,7 @@ def test_stages_of_a_warpgroup() -> None:
     assert line["right"]["Ori"] >= 6
 
 
+@pytest.mark.in_turn(2)
 def test_equal_findings_for_one_change() -> None:
     """What a changed block breaks by itself is what the checker of the whole section finds."""
     reader = Reader(assemble((HERE / "ptx" / "matmul.ptx").read_text(), "sm_80"))

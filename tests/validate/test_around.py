@@ -36,6 +36,7 @@ def ran(cubin: bytes, extra: list[int]) -> list[int]:
     return [int(x) for x in out]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "szext_parameter"])
 def test_around(name: str) -> None:
     """Without the fault's instructions ptxas computes what we do, with them not; for us nothing changes."""

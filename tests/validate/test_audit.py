@@ -289,6 +289,7 @@ def test_a_known_fault_is_named(name: str, tmp_path: Path, capsys: pytest.Captur
     assert audit_command([str(FAULTS / f"{name}.ptx"), "--with", "orias", "--arch", "sm_90", "--quiet"]) == 0
 
 
+@pytest.mark.in_turn(2)
 def test_a_case_is_reduced(tmp_path: Path) -> None:
     """A compiler that is wrong: the smallest PTX found is in the file."""
     longer = (FAULTS / "vadd_sat.ptx").read_text()

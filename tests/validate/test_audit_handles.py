@@ -45,6 +45,7 @@ def test_equal(ptx: str, arch: str) -> None:
     assert (found.outcome, found.skipped) == (EQUAL, [])
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("ptx", TEXTS[:5])
 def test_wrong_coordinate(ptx: str) -> None:
     assert audited(ptx, ptx.replace("%f1, 2.0", "%f1, 3.0"), "sm_90").outcome == DIFFERENT

@@ -143,6 +143,7 @@ def audit(text: str, data: bytes) -> Verdict:
     return auditor.audit(kernel, Binary("x", data))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize(
     ("text", "bases", "how"),

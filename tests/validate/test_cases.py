@@ -9,7 +9,7 @@ from orias.tools.fuzz.judge import OK, judge_text
 CASES = sorted((Path(__file__).parent / "cases").glob("*.ptx"))
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("level", [0, 1, 3])
 @pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
 def test_case(path: Path, level: int) -> None:

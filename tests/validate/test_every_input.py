@@ -81,6 +81,7 @@ def run(
     return [json.loads(x) for x in file.read_text().splitlines()]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", SOME)
 def test_simulator_and_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All inputs of 16 bits, 2^18 of 2^32; 256 in the folder."""

@@ -37,6 +37,7 @@ def test_inputs_of_32_bits_are_spread() -> None:
     assert {y >> 12 for _, y in rows} == set(range(16))
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("instruction", [n for n in FUNCTIONS if ".ftz" not in n])
 def test_approximate_functions(instruction: str) -> None:
     """One input in 4,096, all subnormal ones left out, and a much larger error of MUFU is noticed."""

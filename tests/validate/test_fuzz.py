@@ -38,6 +38,7 @@ def test_targets_with_cluster_words_and_loaded_constants() -> None:
     check(["--seed", "900000", "--count", "8", "--seconds", "0", "--budget", "10", "--arch", arches, "--ptxas", "none"])
 
 
+@pytest.mark.in_turn(2)
 def test_few_registers() -> None:
     """Programs that spill, and compute values again, under a limit."""
     limit = ["--registers", "24", "--levels", "3", "--budget", "40", "--ptxas", "none"]

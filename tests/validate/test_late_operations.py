@@ -177,6 +177,7 @@ CASES = {
 """Target, kernel, threads, what is right and wrong after the operation was issued, arrivals that the object expects."""
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", CASES)
 def test_planted(name: str) -> None:
     target, body, threads, right, wrong, arrivals = CASES[name]

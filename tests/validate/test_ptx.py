@@ -28,6 +28,7 @@ def wrong(forms: list[Form], arch: str) -> list[str]:
     return [line for n, f in enumerate(usable) for line in run_form(image, f"k{n}", f)[:1]]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_forms(family: str) -> None:
     assert not wrong(ALL[family][3::STEP], "sm_90")
@@ -66,6 +67,7 @@ def test_warpgroup() -> None:
     assert not any(bad), bad
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", ["mma_f16", "mma_fp8", "wmma_s8", "attention_f16"])
 def test_matrix_kernels(name: str) -> None:
     text, shared = matrix_source(name)
@@ -77,6 +79,7 @@ def test_matrix_kernels(name: str) -> None:
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * np.abs(want).max())
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NAMES[::2])
 def test_kernels(name: str) -> None:
     case = json.loads((HERE / "cases" / f"{name}.json").read_text())
@@ -118,6 +121,7 @@ def outcomes(body: str, threads: int = 32) -> set[bytes]:
     return found
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("body", "defined"),
     [

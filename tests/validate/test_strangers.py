@@ -130,6 +130,7 @@ TORTURE = Path(__file__).parent / "torture"
 needs_clang = pytest.mark.skipif(clang() is None, reason="needs a clang for nvptx64")
 
 
+@pytest.mark.in_turn(4)
 @needs_clang
 @pytest.mark.parametrize("name", ["lists", "numbers", "arguments"])
 @pytest.mark.parametrize(("arch", "level", "front_level"), [("sm_75", 0, "0"), ("sm_90a", 3, "2"), ("sm_120a", 1, "s")])
@@ -142,6 +143,7 @@ def test_programs_that_check_themselves(name: str, arch: str, level: int, front_
     assert ".entry torture_kernel" in text and not torture_programs.fails_interpreted(text, arch, 60_000)
 
 
+@pytest.mark.in_turn(4)
 @needs_clang
 @pytest.mark.parametrize(
     ("change", "kind"),
@@ -192,6 +194,7 @@ def test_calls_of_main() -> None:
     assert call('#include "other.c"') == "main()"
 
 
+@pytest.mark.in_turn(2)
 @needs_clang
 def test_seeds_take_every_program_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

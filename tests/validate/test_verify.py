@@ -50,6 +50,7 @@ def options(arch: str = "sm_80", level: int = 3) -> Options:
     return o
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", FAST)
 def test_kernels(name: str) -> None:
     report = verify(source(name), options("sm_90"), 1)
@@ -166,6 +167,7 @@ def test_bisect_names_the_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "0x3039" in finding.rewrite
 
 
+@pytest.mark.in_turn(2)
 def test_reduce(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "licm")
     longer = KERNEL.replace("ret;", "mul.lo.u32 %r5, %r4, 3;\nst.global.u32 [%d1+512], %r5;\nret;")

@@ -30,6 +30,7 @@ def said(messages: list[str]) -> Said:
     return out
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", list(CASES))
 def test_case(name: str) -> None:
     _, _, flags, want = CASES[name]
@@ -63,6 +64,7 @@ RUN = (
 )
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", RUN)
 def test_run(name: str) -> None:
     """Values that code reads before an operation is over would not be those of -O0, where nothing is under way."""

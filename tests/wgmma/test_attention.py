@@ -41,7 +41,7 @@ def attention(cubin: bytes) -> None:
     np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 def test_attention(compiler: str) -> None:
     attention(cubin(compiler))

@@ -26,6 +26,7 @@ def test_count() -> None:
     assert all(f.bytes <= 48 * 1024 for f in ALL)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compiler", list(MAKE))
 def test_sample(compiler: str) -> None:
     bad = failures(ALL[37::233], compiler)

@@ -75,6 +75,7 @@ def product(kernel: str, cubin: bytes) -> None:
     np.testing.assert_allclose(out, want, rtol=2e-5, atol=2e-4)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 def test_product(compiler: str) -> None:
     product("tensor_f16", cubin(compiler, "tensor_f16"))

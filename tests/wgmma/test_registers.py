@@ -69,7 +69,7 @@ def run(cubin: Cubin) -> np.ndarray:
     return memory.view(np.uint32)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("case", list(CASES))
 def test_case(case: tuple[str, int, int, int]) -> None:
     kind, one, two, limit = case

@@ -122,6 +122,7 @@ def operations(cubin: bytes) -> str:
     return " ".join(out)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", list(CASES))
 def test_case(name: str) -> None:
     body, want, remarks = CASES[name]

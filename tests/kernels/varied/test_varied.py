@@ -17,7 +17,7 @@ def checked(name: str, arch: str, level: int) -> None:
     CASES[name]().run(orias.compile(source(name), arch=arch, opt_level=level, self_check=True).data)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("run", rotating(RUNS, 6, "varied kernels"), ids=lambda r: "-".join(map(str, r)))
 def test_some(run: tuple[str, str, int]) -> None:
     checked(*run)
