@@ -110,17 +110,20 @@ def kernel(count: int) -> str:
     return "\n".join([*lines, "ret; }"])
 
 
-def growth(sizes: list[int]) -> None:
-    from orias.compiler import compile_text
-    from orias.options import Options
-
-    print("growth of one kernel (PTX instructions: seconds, microseconds an instruction):")
-    for n in sizes:
-        text = kernel(n)
-        start = time.process_time()
-        compile_text([("big", text)], Options("sm_80"))
-        seconds = time.process_time() - start
-        print(f"  {n:7d}: {seconds:8.2f}  {seconds / n * 1e6:8.1f}")
+def growth(sizes: list[int], ptxas: str | None) -> None:
+    """Processor time of one process for one kernel, ours and that of ptxas."""
+    print("growth of one kernel (PTX instructions: seconds, microseconds an instruction; of ptxas, times ptxas):")
+    with tempfile.TemporaryDirectory() as work:
+        source = Path(work) / "big.ptx"
+        arguments = ["-arch=sm_80", str(source), "-o", os.path.join(work, "big.cubin")]
+        for n in sizes:
+            source.write_text(kernel(n), encoding="utf-8")
+            ours = cpu_seconds([sys.executable, "-m", "orias", *arguments])
+            line = f"  {n:7d}: {ours:8.2f}  {ours / n * 1e6:8.1f}"
+            if ptxas:
+                theirs = cpu_seconds([ptxas, *arguments])
+                line += f"  {theirs:8.2f}  {ours / theirs:6.1f}x"
+            print(line, flush=True)
 
 
 def parsing() -> None:
@@ -147,7 +150,7 @@ def main() -> int:
     if a.corpus and ptxas:
         files = sorted(a.corpus.rglob("*.ptx"))
         compile_times(files[:: max(1, len(files) // a.limit)], a.arch, ptxas)
-    growth([int(n) for n in a.sizes.split(",")])
+    growth([int(n) for n in a.sizes.split(",")], ptxas)
     return 0
 
 
