@@ -54,18 +54,24 @@ Word = tuple[Op, list[Opnd], list[Opnd]]
 """Operation, results and sources of one instruction."""
 
 
-def expand_joined(fn: Func) -> None:
-    """Replace the pseudo operations of an allocated function by their words; nothing may move between these afterwards."""
+def expand_joined(fn: Func) -> set[int]:
+    """Replace the pseudo operations of an allocated function by their words.
+
+    Returns the ``uid`` of each word: nothing may move between them, and their registers must stay, for a capsule names each once.
+    """
+    joined: set[int] = set()
     for b in fn.blocks:
         if any(is_joined(i.op) for i in b.insts):
             out = []
             for i in b.insts:
                 if is_joined(i.op):
-                    words = joined_words(i.op, i.dst, i.src)
-                    out += [fn.new_inst(op, dst, src, i.guard, loc=i.loc) for op, dst, src in words]
+                    for op, dst, src in joined_words(i.op, i.dst, i.src):
+                        out.append(fn.new_inst(op, dst, src, i.guard, loc=i.loc))
+                        joined.add(out[-1].uid)
                 else:
                     out.append(i)
             b.insts = out
+    return joined
 
 
 def is_joined(op: Op) -> bool:

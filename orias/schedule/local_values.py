@@ -98,11 +98,11 @@ class Registers:
 
 @final
 class LocalValues:
-    """The values of one block."""
+    """The values of one block; those that the instructions of `joined` read or write have to stay in their registers."""
 
     __slots__ = ("_bound", "_held", "_insts", "at", "free", "of")
 
-    def __init__(self, fn: Func, b: Block, registers: Registers) -> None:
+    def __init__(self, fn: Func, b: Block, registers: Registers, joined: set[int]) -> None:
         self._insts: Final[list[Inst]] = b.insts
         self.free: Final[int] = registers.free
         self.of: Final[dict[int, list[Value]]] = {}
@@ -116,7 +116,7 @@ class LocalValues:
         now: dict[int, Value] = {}
         for k, inst in enumerate(b.insts):
             a = accesses(inst, fn)
-            whole = inst.op.flags & _WHOLE != 0
+            whole = inst.op.flags & _WHOLE != 0 or inst.uid in joined
             read: dict[int, list[int]] = {}
             for x in a.reads:
                 if x >> 8 < UR_BASE:

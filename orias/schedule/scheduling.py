@@ -48,12 +48,12 @@ def post_ra(fn: Func, options: Options) -> None:
         arrive_late(fn)
     _drop_order(fn)
     gather_fences(fn)
-    expand_joined(fn)
+    joined = expand_joined(fn)
     layout(fn)
     if serial:
         schedule_serial(fn)
     else:
-        _set_control_words(fn)
+        _set_control_words(fn, joined)
     _name_acquires(fn)
     keep_apart(fn)
     settle(fn)
@@ -74,10 +74,11 @@ def _name_acquires(fn: Func) -> None:
             inst.op = OP_NOP
 
 
-def _set_control_words(fn: Func) -> None:
+def _set_control_words(fn: Func, joined: set[int]) -> None:
+    """`joined`: the instructions whose registers must stay, by ``uid``."""
     kept = [list(b.insts) for b in fn.blocks]
     assign(fn)
-    if spread_reads(fn):
+    if spread_reads(fn, joined):
         # Without the NOPs that extend stall counts, which come anew too.
         for b, insts in zip(fn.blocks, kept, strict=True):
             b.insts = insts

@@ -34,8 +34,11 @@ _FEW: Final = 16
 _BANK: Final[tuple[int, ...]] = tuple(sum(1 << r for r in range(bank, UR_BASE, BANKS)) for bank in range(BANKS))
 
 
-def spread_reads(fn: Func) -> bool:
-    """Change operands so that fewer reads collide; the function has its control words.  True if these must be set anew."""
+def spread_reads(fn: Func, joined: set[int]) -> bool:
+    """Change operands so that fewer reads collide; the function has its control words.  True if these must be set anew.
+
+    `joined`: the instructions that a capsule states together (:mod:`orias.schedule.joined_words`), by ``uid``; their registers stay.
+    """
     if fn.names or fn.entry_regs or fn.quad_registers:
         # With -g a value stays in the register that is told to the debugger; with setmaxnreg registers come and go.  Threads that
         # only help their quad keep all registers but those that are set apart, and a move for some lanes of a quad is no new value.
@@ -52,7 +55,7 @@ def spread_reads(fn: Func) -> bool:
     registers = Registers(fn)
     changed = False
     for b, p in jammed:
-        changed |= _Spread(fn, p, LocalValues(fn, b, registers)).run()
+        changed |= _Spread(fn, p, LocalValues(fn, b, registers, joined)).run()
     return changed
 
 

@@ -16,7 +16,7 @@ HEAD = ".func k sm_80 entry allocated\n"
 
 def values(text: str) -> tuple[Func, LocalValues]:
     fn = parse(HEAD + text)
-    return fn, LocalValues(fn, fn.blocks[0], Registers(fn))
+    return fn, LocalValues(fn, fn.blocks[0], Registers(fn), set())
 
 
 def lines(fn: Func) -> list[str]:
@@ -97,7 +97,7 @@ def test_exchanges_keep_the_meaning(seed: int) -> None:
     rng = random.Random(seed)
     registers = Registers(fn)
     for b in fn.blocks:
-        local = LocalValues(fn, b, registers)
+        local = LocalValues(fn, b, registers, set())
         for read in local.at:
             for v in read:
                 r = rng.choice([x for x in range(256) if registers.free >> x & 1])

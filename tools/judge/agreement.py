@@ -6,7 +6,7 @@ usage: python -m tools.judge.agreement RESULTS.jsonl [--arch sm_75,...] [--level
 Programs of a family that can share a module run in batches.  Each batch, target and level gives a line of RESULTS, with counts, failures by
 machine and seconds of processor time (ptxas's not counted); what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later; --again
 repeats the lines with failures.  Batches are spread over all families, so that any beginning is a sample of everything.  Code that two targets or levels have in common is run once
-(:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  Targets that only ptxas compiles for (sm_100a, ...) run if --arch names them.  --table prints what
+(:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  Later targets than sm_90a (sm_100a, ...), with the PTX for sm_90, run if --arch names them.  --table prints what
 RESULTS holds by family and by target, --detail by family, machine and target next to what there is to run; neither runs anything.
 """
 
@@ -29,7 +29,7 @@ from orias.sim.ori import OriImage
 from orias.sim.ptx import PtxImage
 from orias.target.profile import TARGETS
 from orias.tools.validate.stages import Stages, before_convergence
-from tests.forms.items import ARCHES, FAMILIES, LATER, Item, items, module
+from tests.forms.items import ARCHES, FAMILIES, Item, items, module
 from tests.forms.run import ptxas_cubin
 from tools.judge.clock import moment
 from tools.judge.once import code_key, machine, stage_key
@@ -97,8 +97,7 @@ class Judge:
         for item in some:
             if item.interpreted:
                 self._ptx(item, arch)
-        if arch not in LATER:
-            self._ours(some, arch, level, phases)
+        self._ours(some, arch, level, phases)
         self._theirs([i for i in some if i.judges(arch)], arch, level)
         return {
             "group": batch.name, "arch": arch, "level": level, "phases": phases, "programs": len(some), "text": fingerprint(batch, arch),
