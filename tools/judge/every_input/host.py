@@ -19,6 +19,9 @@ _OPTIONS: Final = (
     "-frounding-math",
     "-ffp-contract=off",
     "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-tree-pre",  # it splits what would be a vector
+    "-fno-thread-jumps",
     "-fwrapv",
     "-w",
     "-lm",
@@ -33,7 +36,8 @@ def _same(kind: str, k: int, type_: str) -> str:
     """C: whether result `k` of a type is the one wanted, o, or the other one that is right, p."""
     plain = f"g{k} == ({type_})o{k} | g{k} == ({type_})p{k}"
     if kind in FLOATS:
-        return f"{plain} | is_nan(g{k}, {kind.upper()}) & is_nan(o{k}, {kind.upper()})"
+        wide = f"(u64)g{k} == ({type_})o{k} | (u64)g{k} == ({type_})p{k}"
+        return f"{wide} | is_nan(g{k}, {kind.upper()}) & is_nan(o{k}, {kind.upper()})"
     if kind == "f16x2":
         return " & ".join(f"same_half(g{k} >> {shift} & 0xffff, o{k} >> {shift} & 0xffff)" for shift in (0, 16))
     return plain
