@@ -27,7 +27,13 @@ PIECE: Final = 64
 """Inputs that an operation works on together."""
 _ROWS: Final = 256
 _HEADERS: Final = ("state.h", "rows.h", "moves.h", "integers.h", "floats.h", "halves.h", "steps.h")
+_NEEDED: Final = {
+    "moves": _HEADERS[:3], "integers": (*_HEADERS[:2], "integers.h"), "floats": (*_HEADERS[:2], "floats.h"),
+    "halves": (*_HEADERS[:2], "floats.h", "halves.h"), "uniform": _HEADERS,
+}  # fmt: skip
+"""Kinds of steps -> the files that say what they do."""
 _TYPES: Final = {"b16": "u16", "b32": "u32", "b64": "u64", "pred": "u8"}
+_STEP: Final = re.compile(r"\bstep_(\w+)\(")
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.S)
 _OF_WARPS: Final = ("LDC", "SHFL", "VOTE", "BSSY")
 """Codes of moves that need more of a machine than registers."""
@@ -38,7 +44,7 @@ class Unknown(Exception):
 
 
 class Direct(NamedTuple):
-    """The C of an instruction's code, with NAME for the function's name, and a hash of it and of the simulator's C."""
+    """The C of an instruction's code, with NAME for the function's name, and a hash of it and of the simulator's C that it runs."""
 
     text: str
     code: str
@@ -100,7 +106,9 @@ __attribute__((flatten, visibility("default"))) void NAME(u32 base, u32 stride, 
     }}
 }}
 """
-    meaning = "".join(_COMMENT.sub("", (FOLDER / name).read_text(encoding="utf-8")) for name in _HEADERS)
+    kinds = set(_STEP.findall(text))
+    files = [name for name in _HEADERS if any(name in _NEEDED[kind] for kind in kinds) or name in _HEADERS[:2]]
+    meaning = "".join(_COMMENT.sub("", (FOLDER / name).read_text(encoding="utf-8")) for name in files)
     words = " ".join((text + meaning).split())
     return Direct(text, hashlib.sha256(words.encode()).hexdigest()[:12])
 
