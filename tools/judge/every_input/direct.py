@@ -21,7 +21,7 @@ from orias.sim.native.record import CONSTANT
 from orias.sim.native.record_format import CODES, KINDS, RECORD, enumeration
 from orias.sim.native.vector_library import FOLDER, OPTIONS
 from tools.judge.every_input.instructions import Instruction
-from tools.judge.every_input.straight import NotStraight, Straight, place_of, straight
+from tools.judge.every_input.straight import Straight, place_of, straight
 
 PIECE: Final = 64
 """Inputs that an operation works on together."""
@@ -67,7 +67,11 @@ def _op(d: Decoded) -> str:
     if place_of(d.guard) is None and d.guard & INV:
         return ""
     values = ", ".join(f".{name} = {code if name == 'code' else _constant(v)}" for name, v in fields.items())
-    call = f"step_{kind}(&state, &threads, &o, 0, PIECE" if not fields["uniform"] else "step_uniform(&state, &warps, &o, 0, PIECE"
+    call = (
+        f"step_{kind}(&state, &threads, &o, 0, PIECE"
+        if not fields["uniform"]
+        else "step_uniform(&state, &warps, &o, 0, PIECE"
+    )
     mask = "predicate(&state, &threads, o.guard, 0, PIECE, t)" if fields["guard"] >= 0 else "0"
     return f"{{ static const Op o = {{{values}}}; u8 t[PIECE]; {call}, {mask}); }}"
 
@@ -130,7 +134,7 @@ class Outputs:
 def functions(some: Sequence[Direct]) -> list[Any]:
     """The compiled functions: ``function(base, stride, count, address of the outputs)``, `count` a multiple of PIECE."""
     body = "".join(d.text.replace("NAME", f"direct_{k}") for k, d in enumerate(some))
-    start = '__attribute__((constructor)) static void begin(void) { memset(ones, 1, sizeof ones); }'
+    start = "__attribute__((constructor)) static void begin(void) { memset(ones, 1, sizeof ones); }"
     text = f'#define PIECE {PIECE}\n{enumeration()}#include "steps.h"\n{start}\n{body}'
     headers = [(FOLDER / name).read_text(encoding="utf-8") for name in _HEADERS]
     words = "\0".join((text, *headers, *OPTIONS, c_library.compiler() or ""))

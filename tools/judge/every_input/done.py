@@ -9,15 +9,15 @@ from typing import Any, Final
 FILE: Final = Path(__file__).with_name("done.txt")
 
 
-def read(file: Path = FILE) -> dict[tuple[str, str], tuple[str, str]]:
+def read() -> dict[tuple[str, str], tuple[str, str]]:
     """Instruction and target -> the hashes it was right with."""
-    lines = [x.split() for x in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    lines = [x.split() for x in FILE.read_text(encoding="utf-8").splitlines()] if FILE.exists() else []
     return {(name, arch): (code, host) for name, arch, code, host in lines}
 
 
-def record(lines: list[dict[str, Any]], file: Path = FILE) -> int:
-    """Takes over the results that cover all inputs; how many lines the file has then.  What went wrong since loses its line."""
-    known = read(file)
+def record(lines: list[dict[str, Any]]) -> None:
+    """Takes over the results that cover all inputs.  What went wrong since loses its line."""
+    known = read()
     for x in lines:
         key = x["instruction"], x["arch"]
         if x["inputs"] == 1 << x["bits"] and "host" in x:
@@ -25,5 +25,4 @@ def record(lines: list[dict[str, Any]], file: Path = FILE) -> int:
                 known.pop(key, None)
             else:
                 known[key] = x["code"], x["host"]
-    file.write_text("".join(f"{' '.join((*key, *known[key]))}\n" for key in sorted(known)), encoding="utf-8")
-    return len(known)
+    FILE.write_text("".join(f"{' '.join((*key, *known[key]))}\n" for key in sorted(known)), encoding="utf-8")
