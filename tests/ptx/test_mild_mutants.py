@@ -55,6 +55,7 @@ def test_accepted(text: str) -> None:
 
 UNRESOLVED = "fatal 0: Unresolved extern function 'f'"
 ALIAS = "error 6: Mismatch in prototype of alias 'a' and aliasee 'f'. "
+SPACES = "error 5: State space mismatch between instruction and address in instruction "
 REFUSED = [
     (version("3.31") + ".entry z() {ret;}\n", "error 2: PTX .version 3.31 does not support .target sm_80"),
     (version("7.9"), "fatal 1: Unsupported .version 7.9; current version is '9.5'"),
@@ -64,6 +65,11 @@ REFUSED = [
     (body("call\n\n%d1, (%d2), proto;"), "error 7: Unknown symbol 'proto'"),
     (body("call.uni\n\n%d1, (%d2), proto;"), "error 5: Unknown symbol 'proto'"),
     (body("@%p1\ncall\n\n%d1, (%d2), proto;"), "error 6: Unknown symbol 'proto'"),
+    (body("ld.rn.u32 %r1, [p];"), SPACES + "'ld'"),
+    (body("ld.cc.u32 %r1, [p];"), SPACES + "'ld'"),
+    (body("st.eq.u32 [p], %r1;"), SPACES + "'st'"),
+    (body("ld.sat.u32 %r1, [p];"), "error 5: Illegal modifier '.sat' for instruction 'ld'"),
+    (body("ld.rn.u32 %r1, [k];"), "error 5: Illegal to use symbol 'k' of type unexpected as address operand. Use integer or bit only."),
     (body("@%p1\n\nmov.u32 %r1, %d1;"), "error 7: Arguments mismatch for instruction 'mov'"),
     (version("255.0"), "fatal 1: Unsupported .version 255.0; current version is '9.5'"),
     (version("9.18446744073709551615"), "fatal 1: Unsupported .version 9.18446744073709551615; current version is '9.5'"),
