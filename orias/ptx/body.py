@@ -302,7 +302,7 @@ class BodyReader:
             state.syntax()
         if not guarded and self._labelled(function, line):
             return False
-        line = lex.line  # behind a guard
+        line = lex.line  # after a guard
         opcode, after = self._opcode()
         form = self.forms.known.get(opcode) or self.forms.new(opcode)
         if form is None:

@@ -55,7 +55,7 @@ def inputs(i: Instruction, count: int) -> list[int]:
     words += [((k << 23) + d) & 0xFFFFFFFF for k in range(0, 512, 4) for d in (-1, 0)]
     while len(words) < count:
         words += [top << 24 | r.getrandbits(24) for top in range(256)]
-    return words[:count]
+    return list(dict.fromkeys(words[:count]))
 
 
 def judge(i: Instruction, check: Check, arch: str, words: list[int]) -> dict[str, Any]:
