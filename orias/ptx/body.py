@@ -302,6 +302,7 @@ class BodyReader:
             state.syntax()
         if not guarded and self._labelled(function, line):
             return False
+        line = lex.line  # after a guard
         opcode, after = self._opcode()
         form = self.forms.known.get(opcode) or self.forms.new(opcode)
         if form is None:
@@ -310,7 +311,7 @@ class BodyReader:
             strange = any(m.startswith("Not a name") for m in messages)
             self._unusable(messages, after if strange else line, column)
         elif form.shape == CALL:
-            body.append(call(state, form, pred, line, column))
+            body.append(call(state, form, pred, line if guarded or form.checked.name != opcode else after, column))
             if lex.kind != T_PUNCT or lex.text != ";":
                 state.syntax()
         else:

@@ -24,6 +24,16 @@ _BEFORE_OPCODE: Final = (
     "Unable to infer",
 )
 """Messages on operands that precede those on the opcode."""
+_OF_ADDRESSES: Final = ("State space mismatch", "Illegal to use symbol")
+_BEHIND_ADDRESSES: Final = (
+    "Illegal rounding modifier",
+    "Comparison qualifier is not allowed",
+    "Illegal modifier '.cc'",
+    "Illegal operation ''",
+    "Operation  requires",
+    "Reduction operation is required",
+)
+"""Messages on the opcode that follow those on addresses."""
 _UNIFIED: Final = ("ld", "ldu", "atom")
 """Instructions whose addresses may have the attribute .unified, in global memory or generic."""
 _OF_MACROS: Final = ("instruction 'add'", "instruction 'mov'", "instruction 'add': must be register")
@@ -177,7 +187,7 @@ class Forms:
             vectors = sum(op.kind == O_VEC for op in instr.ops)
             after.extend([f"Vector operand is not allowed for instruction '{checked.name}'"] * vectors)
         both = [*checked.late, *rules] if checked.name in RULES_LAST else [*rules, *checked.late]
-        self._report([*checked.errors, *both, *after], instr)
+        self._report(_in_order([*checked.errors, *both], after), instr)
         _value_to_address(instr, checked)
         _without_braces(instr, checked.name)
         odd = _odd_function_address(instr)
@@ -186,6 +196,15 @@ class Forms:
             if severity != "info":
                 state.note(severity, note, line)
         return bool(checked.errors or checked.late or after or rules or notes)
+
+
+def _in_order(errors: list[str], after: list[str]) -> list[str]:
+    """The errors of an opcode and the messages ``after`` them, of which those on addresses stand before some of them."""
+    addresses = [m for m in after if m.startswith(_OF_ADDRESSES)]
+    behind = [m for m in errors if m.startswith(_BEHIND_ADDRESSES)] if addresses else []
+    if not behind:
+        return [*errors, *after]
+    return [*(m for m in errors if m not in behind), *addresses, *behind, *(m for m in after if m not in addresses)]
 
 
 def _without_macros(checked: Checked, rules: list[str], messages: list[str]) -> list[str]:

@@ -190,9 +190,12 @@ def _directive(state: State, function: Function) -> bool:
     end = lex.line
     values = [word_value(state)]
     while len(values) < limit and state.take(","):
+        end = lex.line
         values.append(word_value(state))
+    if len(values) < limit:
+        end = lex.line  # a list that could go on ends with what follows it
     if word[1:] in DIRECTIVES:
-        state.gate(word[1:], end if limit == 1 else lex.line)  # a list of numbers ends with what follows it
+        state.gate(word[1:], end)
     if limit == 3:
         values += [1] * (3 - len(values))
     if word == ".maxnctapersm":
@@ -201,7 +204,7 @@ def _directive(state: State, function: Function) -> bool:
         else:
             state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
     if any(v <= 0 for v in values) and word not in _MAY_BE_ZERO:
-        state.error(f"Positive non-zero value expected for {word[1:]}", line if limit == 1 else lex.line)
+        state.error(f"Positive non-zero value expected for {word[1:]}", line if limit == 1 else end)
         return True
     if values[0] > _MOST.get(word, values[0]):
         state.error(f"{word} {values[0]} is invalid for {state.place.target}", line)

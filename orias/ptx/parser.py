@@ -100,7 +100,7 @@ class Parser:
         version = lex.text.split()[1:] if lex.kind == T_DOT and lex.text.startswith(".version") else []
         if version:
             lex.next()
-        elif lex.kind == T_DOT and lex.text == ".target":
+        while not version and lex.kind == T_DOT and lex.text == ".target":
             # ptxas reads it before it misses the version.
             target_directive(state)
         if not version and lex.text == UNFINISHED:
@@ -109,7 +109,9 @@ class Parser:
             state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
         major, _, minor = version[0].partition(".")
         module.version = (_word(major), _word(minor))
-        if module.version not in VERSIONS or module.version > self.newest:
+        # ptxas takes any two numbers that make ten times the first one and the second one of a version: 3.31 as well as 6.1.
+        whole = divmod(10 * module.version[0] + module.version[1], 10)
+        if whole not in VERSIONS or max(whole, module.version) > self.newest:
             current = "{}.{}".format(*self.newest)
             state.fatal(f"Unsupported .version {version[0]}; current version is '{current}'", line)
         if lex.kind != T_DOT or lex.text != ".target":

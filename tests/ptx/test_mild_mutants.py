@@ -29,6 +29,7 @@ ACCEPTED = [
     version("9.4294967296"),
     version("4294967304.0"),
     version("007.05"),
+    version("7.10"),
     target("sm_080"),
     target("sm_80x"),
     target("sm_70, sm_80"),
@@ -54,7 +55,22 @@ def test_accepted(text: str) -> None:
 
 UNRESOLVED = "fatal 0: Unresolved extern function 'f'"
 ALIAS = "error 6: Mismatch in prototype of alias 'a' and aliasee 'f'. "
+SPACES = "error 5: State space mismatch between instruction and address in instruction "
 REFUSED = [
+    (version("3.31") + ".entry z() {ret;}\n", "error 2: PTX .version 3.31 does not support .target sm_80"),
+    (version("7.9"), "fatal 1: Unsupported .version 7.9; current version is '9.5'"),
+    (".target sm_80\n.target sm_80\n.address_size 64\n", "fatal 3: Missing .version directive at start of file '<ptx>'"),
+    (HEAD + ".entry z() .maxntid 1, 0\n{ ret; }\n", "error 5: Positive non-zero value expected for maxntid"),
+    (HEAD + ".entry z() .maxntid 1, 0,\n1\n{ ret; }\n", "error 5: Positive non-zero value expected for maxntid"),
+    (body("call\n\n%d1, (%d2), proto;"), "error 7: Unknown symbol 'proto'"),
+    (body("call.uni\n\n%d1, (%d2), proto;"), "error 5: Unknown symbol 'proto'"),
+    (body("@%p1\ncall\n\n%d1, (%d2), proto;"), "error 6: Unknown symbol 'proto'"),
+    (body("ld.rn.u32 %r1, [p];"), SPACES + "'ld'"),
+    (body("ld.cc.u32 %r1, [p];"), SPACES + "'ld'"),
+    (body("st.eq.u32 [p], %r1;"), SPACES + "'st'"),
+    (body("ld.sat.u32 %r1, [p];"), "error 5: Illegal modifier '.sat' for instruction 'ld'"),
+    (body("ld.rn.u32 %r1, [k];"), "error 5: Illegal to use symbol 'k' of type unexpected as address operand. Use integer or bit only."),
+    (body("@%p1\n\nmov.u32 %r1, %d1;"), "error 7: Arguments mismatch for instruction 'mov'"),
     (version("255.0"), "fatal 1: Unsupported .version 255.0; current version is '9.5'"),
     (version("9.18446744073709551615"), "fatal 1: Unsupported .version 9.18446744073709551615; current version is '9.5'"),
     (version("0099.0"), "fatal 1: Unsupported .version 0099.0; current version is '9.5'"),

@@ -1,5 +1,6 @@
 """Instructions over all their inputs: the host's C, the simulator and the folder agree (tools/judge/every_input has the campaign)."""
 
+import ctypes
 import json
 import random
 import sys
@@ -11,13 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+import orias
 from orias import c_library
+from orias.sim import load
 from tests.forms.exact import Answer
 from tests.forms.form import BITS
 from tests.forms.generate import all_forms
-from tools.judge.every_input import campaign, folding
+from tools.judge.every_input import campaign, direct, done, folding
+from tools.judge.every_input.direct import Outputs
 from tools.judge.every_input.host import BYTES, Check, checks, wrong_inputs
 from tools.judge.every_input.instructions import Instruction, instructions
+from tools.judge.every_input.kernel import Planes, module
+from tools.judge.every_input.straight import NotStraight
 
 pytestmark = pytest.mark.skipif(c_library.compiler() is None, reason="the host's side needs a C compiler")
 ALL = {i.name: i for i in instructions()}
@@ -84,15 +90,46 @@ def run(
 @pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", SOME)
 def test_simulator_and_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All inputs of 16 bits, 2^18 of 2^32; 256 in the folder."""
+    """All inputs of 16 bits, 2^18 of 2^32, by functions and by launches; 256 in the folder."""
     monkeypatch.setattr(campaign, "instructions", lambda: [ALL[name]])
     monkeypatch.setattr(folding, "instructions", lambda: [ALL[name]])
     monkeypatch.setattr(folding, "inputs", lambda i, n: random.Random(1).sample(range(1 << i.bits), 256))
     (line,) = run(campaign, name, tmp_path / "simulated", monkeypatch, "--most", str(1 << 18))
     assert line["inputs"] == 1 << (16 if ALL[name].bits == 16 else 18)
     assert line["wrong"] == 0, line["first"]
+    (line,) = run(campaign, name, tmp_path / "launched", monkeypatch, "--most", str(1 << 16), "--launches")
+    assert (line["inputs"], line["wrong"]) == (1 << 16, 0), line["first"]
     (line,) = run(folding, name, tmp_path / "folded", monkeypatch)
     assert not line.get("wrong"), line["first"]
+
+
+@pytest.mark.parametrize("name", ("add.u16", "cvt.rm.f16.f32", "div.s32.7", "setp.lt.f16", "fma.rn.ftz.sat.f16.3c00"))
+def test_functions_and_launches_are_equal(name: str) -> None:
+    """The C function of an instruction's code gives what its kernel gives."""
+    i, count = ALL[name], 1 << 15
+    functions = Outputs(direct.functions([direct.direct(i, "sm_90")])[0], count)
+    planes = Planes(load(orias.compile(module(i, "sm_90"), arch="sm_90").data), i.outs, count)
+    size = BYTES[i.outs[0]] * count
+    for base in (0, 0x3F7FF000, 0x7C00FF00, 0xFFFFF000):
+        results = [ctypes.string_at(run(base, 65551, count)[0], size) for run in (functions.run, planes.run)]
+        assert results[0] == results[1]
+
+
+def test_code_with_branches_has_no_function() -> None:
+    with pytest.raises(NotStraight):
+        direct.direct(ALL["sqrt.rn.f32"], "sm_90")
+
+
+def test_what_is_done_is_known_by_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run leaves out what is recorded with the same code and the same host's side, and nothing else."""
+    monkeypatch.setattr(done, "FILE", tmp_path / "done")
+    monkeypatch.setattr(campaign, "instructions", lambda: [ALL["abs.s16"]])
+    assert len(run(campaign, "", tmp_path / "first", monkeypatch, "--record")) == 1
+    assert list(done.read()) == [("abs.s16", "sm_90")]
+    assert run(campaign, "", tmp_path / "second", monkeypatch) == []
+    other = replace(ALL["abs.s16"], c=ALL["abs.s16"].c + " o0 += 0;")
+    monkeypatch.setattr(campaign, "instructions", lambda: [other])
+    assert len(run(campaign, "", tmp_path / "third", monkeypatch)) == 1
 
 
 def test_wrong_results_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,8 @@ Flow = Callable[["Engine", Active, Active | None, int], int]
 result is the next instruction of all of them, or -1 if they were put into groups."""
 
 _LANE_BITS: Final = np.left_shift(np.uint32(1), np.arange(32, dtype=U32))
+_WARPS: Final = 512
+"""Warps whose lanes are compared with each other together: two MB."""
 _PATIENCE: Final = 1000
 _POLLING_PATIENCE: Final = 2
 _FAVOUR: Final = 200
@@ -442,16 +444,18 @@ class Engine:
         # members.
         highest = np.where(here, members, np.uint32(0)).max(axis=1)
         lowest = np.where(here, members, np.uint32(0xFFFFFFFF)).min(axis=1)
-        for row in np.flatnonzero(done.any(axis=1) & (highest != lowest)):
-            for lane in np.flatnonzero(done[row]):
-                own = members[row, lane]
-                same = np.bitwise_or.reduce(_LANE_BITS[here[row] & (members[row] == own)])
-                done[row, lane] = own & ~same == 0
+        rows = np.flatnonzero(done.any(axis=1) & (highest != lowest))
+        for at in range(0, len(rows), _WARPS):
+            some = rows[at : at + _WARPS]
+            own = members[some]
+            same = (own[:, :, None] == own[:, None, :]) & here[some][:, None, :]
+            waits = np.bitwise_or.reduce(np.where(same, _LANE_BITS, np.uint32(0)), axis=2)
+            done[some] &= (own & ~waits) == 0
         if not done.any():
             return
         lanes = np.bitwise_or.reduce(np.where(done, _LANE_BITS, np.uint32(0)), axis=1)
-        some = lanes != 0
-        ready, lanes = warps[some], lanes[some]
+        any_lane = lanes != 0
+        ready, lanes = warps[any_lane], lanes[any_lane]
         waiting[ready] &= ~lanes
         self.release(ready, lanes)
 

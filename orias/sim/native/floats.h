@@ -63,6 +63,15 @@ static inline u32 least(u32 a, u32 b, int less_wanted, i32 how) {
     return canonical(v);
 }
 
+/* An integral number as an integer of up to 32 bits between two others; processors convert to signed ones, so it is moved there and back. */
+static inline u32 integer_of(double v, double least, double most, u32 nan) {
+    double near = v < least ? least : v;
+    near = near > most ? most : near;
+    near = v != v ? 0 : near;
+    u32 w = least < 0 ? (u32)(i32)near : (u32)(i32)(near - 0x1p31) + 0x80000000u;
+    return v != v ? nan : w;
+}
+
 /* An instruction on floats, for n threads from `at` on where `mask` (NULL: all) is set. */
 static void step_floats(const State *s, const Rows *r, const Op *o, i64 at, i64 n, const u8 *mask) {
     u32 ta[PIECE], tb[PIECE], tc[PIECE], td[PIECE];
@@ -151,12 +160,17 @@ static void step_floats(const State *s, const Rows *r, const Op *o, i64 at, i64 
     case F2I: {
         /* x: 1 signed, 2 NaN gives 0, 4 flushed; y: rounding (0 nearest, 1 down, 2 up, 3 to zero); z: bits. */
         A;
-        double low = o->x & 1 ? -ldexp(1, o->z - 1) : 0, high = ldexp(1, o->x & 1 ? o->z - 1 : o->z);
-        u32 nan = o->x & 2 ? 0 : 1u << (o->z - 1), least = (u32)(i64)low, most = (u32)((i64)high - 1);
-        EACH {
-            double v = as_float(o->x & 4 ? flushed(va[i]) : va[i]);
-            v = o->y == 0 ? rint(v) : o->y == 1 ? floor(v) : o->y == 2 ? ceil(v) : trunc(v);
-            d[i] = v != v ? nan : v < low ? least : v >= high ? most : (u32)(i64)v;
+        if (o->x & 4) {
+            EACH ta[i] = flushed(va[i]);
+            va = ta;
+        }
+        double least = o->x & 1 ? -ldexp(1, o->z - 1) : 0, most = ldexp(1, o->x & 1 ? o->z - 1 : o->z) - 1;
+        u32 nan = o->x & 2 ? 0 : 1u << (o->z - 1);
+        switch (o->y) {
+        case 0: EACH d[i] = integer_of(rint(as_float(va[i])), least, most, nan); break;
+        case 1: EACH d[i] = integer_of(floor(as_float(va[i])), least, most, nan); break;
+        case 2: EACH d[i] = integer_of(ceil(as_float(va[i])), least, most, nan); break;
+        default: EACH d[i] = integer_of(trunc(as_float(va[i])), least, most, nan);
         }
         DONE;
         return;

@@ -39,20 +39,20 @@ static inline u32 to_bf16(u32 w, int mode) {
 }
 /* A sum of f64 rounded to odd in f32, given what it lost: a later rounding to a half gives what the exact sum would. */
 static inline u32 to_odd(double s, double lost) {
-    u64 b;
+    u64 b, l, sign = (u64)1 << 63;
     memcpy(&b, &s, 8);
+    memcpy(&l, &lost, 8);
     /* The error is finite where the sum is; towards the side where the exact sum lies, unless it is odd already. */
-    int inexact = (lost != 0) & (lost - lost == 0);
-    b += inexact & !(b & 1) ? ((lost > 0) == (s > 0) ? 1 : -1) : 0;
+    u64 inexact = (lost != 0) & (lost - lost == 0) ? ~b & 1 : 0;
+    b = inexact ? ((l ^ b) & sign ? b - 1 : b + 1) : b;
     double v = as_double(b);
     float r = (float)v;
     u32 w;
     memcpy(&w, &r, 4);
     double back = r;
-    u32 over = (back > v ? back > 0 : back < 0) & (back != v);
-    u32 other = back != v;
-    w = (w - over) | other;
-    return v != v ? 0x7fffffffu : w;
+    u64 over = __builtin_fabs(back) > __builtin_fabs(v), other = back != v, nan = v != v;
+    w = (w - (u32)over) | (u32)other;
+    return nan ? 0x7fffffffu : w;
 }
 static inline double lost_in(double x, double y, double s) {
     double t = s - x;

@@ -16,6 +16,8 @@ _ACCESSES: Final = ("LOAD", "STORE", "ATOM")
 _MEETINGS: Final = ("BSYNC", "WARPSYNC", "BARSYNC")
 CODES: Final = ["NONE", "BRA", *_MEETINGS, *_MOVES, *_INTEGERS, *_FLOATS, *_HALVES, *_ACCESSES]
 """A code is its place in the list."""
+KINDS: Final = {"moves": _MOVES, "integers": _INTEGERS, "floats": _FLOATS, "halves": _HALVES, "accesses": _ACCESSES}
+"""The file of C -> its codes."""
 PAIRS: Final = ("MOV64", "IMADW", "DADD", "DMUL", "DFMA", "F2F64", "I2D", "F2L")
 """Codes with results in pairs."""
 RECORD: Final = np.dtype(
@@ -37,6 +39,6 @@ NOWHERE: Final = 7
 
 def enumeration() -> str:
     """The codes as an enumeration in C, and where each kind of them begins."""
-    kinds = {"MOVE": _MOVES, "INTEGER": _INTEGERS, "FLOAT": _FLOATS, "HALF": _HALVES, "ACCESS": _ACCESSES}
-    first = {f"FIRST_{kind}": codes[0] for kind, codes in kinds.items()}
+    names = ("MOVE", "INTEGER", "FLOAT", "HALF", "ACCESS")
+    first = {f"FIRST_{name}": codes[0] for name, codes in zip(names, KINDS.values(), strict=True)}
     return f"enum {{ {', '.join([*CODES, *(f'{name} = {code}' for name, code in first.items())])} }};\n"

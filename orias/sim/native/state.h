@@ -11,7 +11,9 @@ typedef uint64_t u64;
 typedef int32_t i32;
 typedef int64_t i64;
 
-#define PIECE 1024
+#ifndef PIECE
+#define PIECE 1024 /* Threads that instructions work on together. */
+#endif
 #define NO_ALIAS _Pragma("GCC ivdep")
 #define EACH NO_ALIAS for (i64 i = 0; i < n; i++)
 

@@ -4,17 +4,7 @@
  * threads, so that what several of them touch stays in the first cache; an access to memory is checked for all threads first,
  * and then done.  A run stops before the first instruction that is not known here, or whose access needs a closer look. */
 #include "accesses.h"
-#include "floats.h"
-#include "halves.h"
-#include "integers.h"
-#include "moves.h"
-
-static void step(const State *s, const Rows *r, const Op *o, i64 at, i64 n, const u8 *mask) {
-    if (o->code < FIRST_INTEGER) step_moves(s, r, o, at, n, mask);
-    else if (o->code < FIRST_FLOAT) step_integers(s, r, o, at, n, mask);
-    else if (o->code < FIRST_HALF) step_floats(s, r, o, at, n, mask);
-    else step_halves(s, r, o, at, n, mask);
-}
+#include "steps.h"
 
 /* Whether pieces of threads may run an instruction each for itself. */
 static int in_pieces(const Op *o, int fused) {
@@ -32,14 +22,6 @@ static i64 guarded(const State *s, const Rows *r, i32 guard, i64 first, i64 stop
         else taken += count(p, n);
     }
     return taken;
-}
-
-/* An instruction on uniform registers, of the warps of n threads from `at` on where `mask` (NULL: all) is set. */
-static void step_uniform(const State *s, const Rows *warps, const Op *o, i64 at, i64 n, const u8 *mask) {
-    u8 some[PIECE / 32];
-    if (mask)
-        for (i64 w = 0; w < n >> 5; w++) some[w] = !none(mask + 32 * w, 32);
-    step(s, warps, o, at >> 5, n >> 5, mask && count(some, n >> 5) < n >> 5 ? some : 0);
 }
 
 /* Threads that a piece has: few where most warps of a range take no part. */

@@ -16,8 +16,8 @@ from typing import Any, Final
 from orias import c_library
 from orias.sim.native.record_format import enumeration
 
-_FOLDER: Final = Path(__file__).parent
-_OPTIONS: Final = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w", "-lm")
+FOLDER: Final = Path(__file__).parent
+OPTIONS: Final = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w", "-lm")
 
 
 def _processor() -> str:
@@ -38,13 +38,13 @@ def library() -> Any:
         or c_library.compiler() is None
     ):
         return None
-    files = [x.read_text(encoding="utf-8") for x in sorted(_FOLDER.glob("*.[ch]"))]
-    words = "\0".join((enumeration(), *files, *_OPTIONS, c_library.compiler() or "", _processor()))
+    files = [x.read_text(encoding="utf-8") for x in sorted(FOLDER.glob("*.[ch]"))]
+    words = "\0".join((enumeration(), *files, *OPTIONS, c_library.compiler() or "", _processor()))
     place = c_library.cache() / f"vector-{hashlib.sha256(words.encode()).hexdigest()[:16]}.so"
     try:
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            c_library.build(f'{enumeration()}#include "vector.c"\n', place, [f"-I{_FOLDER}", *_OPTIONS])
+            c_library.build(f'{enumeration()}#include "vector.c"\n', place, [f"-I{FOLDER}", *OPTIONS])
         # It keeps the interpreter's lock: its scratch memory is there once.
         run = ctypes.PyDLL(str(place)).orias_run
     except (c_library.BuildError, OSError) as e:

@@ -54,12 +54,13 @@ INLINE u64 bits64(double f) {
 /* (-1)^neg * m * 2^e, exactly; kind 0: finite, 1: infinite, 2: NaN. */
 typedef struct {
     u64 m;
-    int e, neg, kind;
+    i64 e;
+    u64 neg, kind; /* All of one width, as vectors like it. */
 } Number;
 
 INLINE Number number(u64 w, int E, int M) {
     u64 x = w >> M & ((1u << E) - 1), f = w & (((u64)1 << M) - 1);
-    Number r = {x ? f | (u64)1 << M : f, (int)(x ? x : 1) - ((1 << (E - 1)) - 1) - M, w >> (E + M) & 1, 0};
+    Number r = {x ? f | (u64)1 << M : f, (i64)(x ? x : 1) - ((1 << (E - 1)) - 1) - M, w >> (E + M) & 1, 0};
     if (x == (1u << E) - 1) r.kind = f ? 2 : 1;
     return r;
 }
@@ -67,7 +68,7 @@ INLINE Number number(u64 w, int E, int M) {
 INLINE Number narrow(u64 w, int E, int M, u64 nan) {
     Number r = number(w, E, M);
     u64 x = w >> M & ((1u << E) - 1), f = w & (((u64)1 << M) - 1);
-    if (r.kind) r = (Number){f | (u64)1 << M, (int)x - ((1 << (E - 1)) - 1) - M, r.neg, 0};
+    if (r.kind) r = (Number){f | (u64)1 << M, (i64)x - ((1 << (E - 1)) - 1) - M, r.neg, 0};
     if ((w & (((u64)1 << (E + M)) - 1)) == nan) r.kind = 2;
     return r;
 }
@@ -80,21 +81,28 @@ INLINE Number of_int(i64 v) {
     return r;
 }
 
-/* The magnitude's pattern rounded, without an end to the exponents. */
+/* The number of the highest bit of m, which is below 2^62 and not 0: of the exponent of m as a double, which may be rounded up. */
+INLINE i64 top_bit(u64 m) {
+    u64 high = m >> 32 | 0x4530000000000000u, low = (m & 0xffffffffu) | 0x4330000000000000u;
+    double h, l;
+    memcpy(&h, &high, 8);
+    memcpy(&l, &low, 8);
+    i64 top = (i64)(bits64(h - 0x1.00000001p84 + l) >> 52) - 1023;
+    return m >> (top & 63) ? top : top - 1;
+}
+
+/* The magnitude's pattern rounded, without an end to the exponents; x.m is below 2^62.  No branches, so that loops are vectors. */
 INLINE u64 magnitude(Number x, int E, int M, int mode) {
     const int bias = (1 << (E - 1)) - 1;
-    if (!x.m) return 0;
-    int top = 63 - __builtin_clzll(x.m) + x.e, at = top < 1 - bias ? 1 - bias : top, s = at - M - x.e;
-    u64 q, rest, half;
-    if (s <= 0) q = x.m << -s, rest = 0, half = 1;
-    else if (s >= 64) q = 0, rest = 1, half = 2;
-    else q = x.m >> s, rest = x.m & (((u64)1 << s) - 1), half = (u64)1 << (s - 1);
-    int up = 0;
-    if (mode == RN) up = rest > half || (rest == half && (q & 1));
-    else if (mode == RNA) up = rest >= half && rest;
-    else if (mode == RM) up = x.neg && rest;
-    else if (mode == RP) up = !x.neg && rest;
-    return q + up + ((u64)(at + bias - 1) << M);
+    i64 top = top_bit(x.m ? x.m : 1) + x.e, at = top < 1 - bias ? 1 - bias : top, s = at - M - x.e;
+    /* All of m is below half a unit where it is shifted by 63. */
+    u64 left = s < 0 ? -s : 0, right = s < 0 ? 0 : s > 63 ? 63 : s, m = x.m << left, twice = m << 1;
+    u64 q = m >> right, halves = twice >> right, inexact = q << right != m, uneven = halves << right != twice, up = 0;
+    if (mode == RN) up = halves & (uneven | q) & 1;
+    else if (mode == RNA) up = halves & 1;
+    else if (mode == RM) up = x.neg & inexact;
+    else if (mode == RP) up = (x.neg ^ 1) & inexact;
+    return x.m ? q + up + ((u64)(at + bias - 1) << M) : 0;
 }
 INLINE u64 SIGN(int E, int M) { return (u64)1 << (E + M); }
 INLINE u64 INF(int E, int M) { return (u64)((1 << E) - 1) << M; }
@@ -109,18 +117,13 @@ INLINE u64 clamped(u64 r, int E, int M, int how) {
 }
 /* A number in a format with infinities. */
 INLINE u64 rounded(Number x, int E, int M, int mode, int how) {
-    u64 sign = x.neg ? SIGN(E, M) : 0, inf = INF(E, M), r;
-    if (x.kind == 2) return how & SAT ? 0 : QUIET(E, M);
-    if (x.kind == 1) r = how & FINITE ? inf - 1 : inf;
-    else {
-        r = magnitude(x, E, M, mode);
-        if (r >= inf) {
-            int away = mode == RN || mode == RNA || (mode == RM && x.neg) || (mode == RP && !x.neg);
-            r = away && !(how & FINITE) ? inf : inf - 1;
-        }
-        if (how & FTZ && r < (u64)1 << M) r = 0;
-    }
-    return clamped(sign | r, E, M, how);
+    u64 sign = x.neg ? SIGN(E, M) : 0, inf = INF(E, M), last = inf - 1, r = magnitude(x, E, M, mode);
+    u64 beyond = mode == RN || mode == RNA ? inf : mode == RZ ? last : mode == RM ? (x.neg ? inf : last) : x.neg ? last : inf;
+    r = r >= inf ? (how & FINITE ? last : beyond) : r;
+    if (how & FTZ) r = r < (u64)1 << M ? 0 : r;
+    r = x.kind == 1 ? (how & FINITE ? last : inf) : r;
+    r = clamped(sign | r, E, M, how);
+    return x.kind == 2 ? (how & SAT ? 0 : QUIET(E, M)) : r;
 }
 /* To a narrow format, saturating to `max`; a NaN gives `nan`. */
 INLINE u64 to_narrow(Number x, int E, int M, u64 max, u64 nan, int how) {
@@ -129,13 +132,18 @@ INLINE u64 to_narrow(Number x, int E, int M, u64 max, u64 nan, int how) {
     if (r > max) r = max;
     return how & RELU && x.neg ? 0 : (x.neg ? SIGN(E, M) : 0) | r;
 }
-INLINE int is_nan(u64 w, int E, int M) { return (w & (SIGN(E, M) - 1)) > INF(E, M); }
+INLINE u64 is_nan(u64 w, int E, int M) { return (w & (SIGN(E, M) - 1)) > INF(E, M); }
 
 INLINE int same_half(u64 g, u64 o) { return g == o || (is_nan(g, F16) && is_nan(o, F16)); }
 
 /* A number of f64 as an integer of `bits` bits, saturated; a NaN gives 0.  `v` is integral or a NaN. */
 INLINE u64 saturated(double v, int bits, int is_signed) {
-    double high = ldexp(1, is_signed ? bits - 1 : bits);
+    double high = ldexp(1, is_signed ? bits - 1 : bits), low = is_signed ? -high : 0;
+    if (bits < 64) {
+        /* Vectors have conversions to i32 alone. */
+        double near = v != v ? 0 : v < low ? low : v > high - 1 ? high - 1 : v;
+        return is_signed ? (u64)(i64)(i32)near : (u64)(u32)((u32)(i32)(near - 0x1p31) + 0x80000000u);
+    }
     if (v != v) return 0;
     if (is_signed) return v >= high ? ((u64)1 << (bits - 1)) - 1 : v < -high ? 0 - ((u64)1 << (bits - 1)) : (u64)(i64)v;
     return v >= high ? ~(u64)0 >> (64 - bits) : v < 0 ? 0 : (u64)v;
@@ -147,10 +155,10 @@ INLINE double integral(double v, int mode) {
 INLINE double value(u64 w, int E, int M) {
     if (M == 23) return f32(w);
     if (E == 8) return f32((u32)w << (23 - M));
-    _Float16 h;
-    u16 n = w;
-    memcpy(&h, &n, 2);
-    return h;
+    u32 h = w, top = (h & 0x7c00u) == 0x7c00u;
+    float v = f32((h & 0x7fffu) << 13) * 0x1p112f;
+    v = top ? f32((h & 0x3ffu) << 13 | 0x7f800000u) : v;
+    return f32(bits32(v) | (h & 0x8000u) << 16);
 }
 INLINE u32 flush32(u32 w) { return w & 0x7f800000u ? w : w & 0x80000000u; }
 

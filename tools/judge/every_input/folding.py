@@ -22,9 +22,10 @@ from orias.diag import CompileError
 from orias.progress import Bar
 from tools.judge.clock import moment
 from tools.judge.every_input.campaign import TOGETHER, commit
-from tools.judge.every_input.folder import Folder, Unfoldable
+from tools.judge.every_input.folder import Folder
 from tools.judge.every_input.host import BYTES, Check, checks, wrong_inputs
 from tools.judge.every_input.instructions import Instruction, instructions
+from tools.judge.every_input.straight import NotStraight
 
 _TYPES: Final = {2: np.uint16, 4: np.uint32, 8: np.uint64, 1: np.uint8}
 
@@ -54,7 +55,7 @@ def inputs(i: Instruction, count: int) -> list[int]:
     words += [((k << 23) + d) & 0xFFFFFFFF for k in range(0, 512, 4) for d in (-1, 0)]
     while len(words) < count:
         words += [top << 24 | r.getrandbits(24) for top in range(256)]
-    return words[:count]
+    return list(dict.fromkeys(words[:count]))
 
 
 def judge(i: Instruction, check: Check, arch: str, words: list[int]) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def main() -> int:
             line: dict[str, Any] = {"instruction": i.name, "arch": i.arch or a.arch, "bits": i.bits, "commit": at}
             try:
                 line |= judge(i, tests[i.name], i.arch or a.arch, inputs(i, a.inputs))
-            except (Unfoldable, CompileError) as e:
+            except (NotStraight, CompileError) as e:
                 line["left out"] = f"{type(e).__name__} {e}"[:200]
             line["seconds"] = round(time.process_time() - start, 1)
             lines.append(line)

@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from orias import c_library
 from tools.judge.every_input.instructions import FLOATS, Instruction
 
 _HEADER: Final = Path(__file__).with_name("exact.h")
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.S)
 _PLANES: Final = {"b16": "u16", "b32": "u32", "b64": "u64", "pred": "u8"}
 BYTES: Final = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
 _OPTIONS: Final = (
@@ -19,6 +21,9 @@ _OPTIONS: Final = (
     "-frounding-math",
     "-ffp-contract=off",
     "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-tree-pre",  # it splits what would be a vector
+    "-fno-thread-jumps",
     "-fwrapv",
     "-w",
     "-lm",
@@ -33,7 +38,8 @@ def _same(kind: str, k: int, type_: str) -> str:
     """C: whether result `k` of a type is the one wanted, o, or the other one that is right, p."""
     plain = f"g{k} == ({type_})o{k} | g{k} == ({type_})p{k}"
     if kind in FLOATS:
-        return f"{plain} | is_nan(g{k}, {kind.upper()}) & is_nan(o{k}, {kind.upper()})"
+        wide = f"(u64)g{k} == ({type_})o{k} | (u64)g{k} == ({type_})p{k}"
+        return f"{wide} | is_nan(g{k}, {kind.upper()}) & is_nan(o{k}, {kind.upper()})"
     if kind == "f16x2":
         return " & ".join(f"same_half(g{k} >> {shift} & 0xffff, o{k} >> {shift} & 0xffff)" for shift in (0, 16))
     return plain
@@ -78,6 +84,12 @@ __attribute__((visibility("default"))) i64 check_{number}(u32 base, u32 stride, 
     return n;
 }}
 """
+
+
+def host_code(i: Instruction) -> str:
+    """A hash of the host's side of an instruction."""
+    words = " ".join((_COMMENT.sub("", _HEADER.read_text()) + _function(0, i)).split())
+    return hashlib.sha256(words.encode()).hexdigest()[:12]
 
 
 def checks(instructions: Sequence[Instruction], optimise: bool = True) -> list[Check]:

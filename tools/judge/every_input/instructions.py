@@ -342,9 +342,15 @@ def halves() -> list[Instruction]:
             return f"Number r = {r}; o0 = rounded(r, {f}, RN, {_flags(m)}); p0 = tiny(r, o0, {f}, {_flags(m)});"
 
         for m in plain:
-            two(f"add{m}.{t}", numbers(m) + ending("sum(x, y, 0)", m), base)
-            two(f"sub.rn{m}.{t}", numbers(m) + "y.neg ^= 1;" + ending("sum(x, y, 0)", m), base)
-            two(f"mul{m}.{t}", numbers(m) + ending("product(x, y)", m), base)
+            # f64 has sums of f16 and products of both exactly.
+            p, q = (f"value(flush({a}, {f}), {f})" if "ftz" in m else f"value({a}, {f})" for a in ("a0", "a1"))
+            if t == "f16":
+                two(f"add{m}.{t}", ending(f"exactly({p} + {q})", m), base)
+                two(f"sub.rn{m}.{t}", ending(f"exactly({p} - {q})", m), base)
+            else:
+                two(f"add{m}.{t}", numbers(m) + ending("sum(x, y, 0)", m), base)
+                two(f"sub.rn{m}.{t}", numbers(m) + "y.neg ^= 1;" + ending("sum(x, y, 0)", m), base)
+            two(f"mul{m}.{t}", ending(f"exactly({p} * {q})", m), base)
         constants = (0x3C00, 0x0001, 0xFBFF) if t == "f16" else (0x3F80, 0x0001, 0xFF7F)
         for m in (*plain, ".relu"):
             for c in constants if m == "" else constants[:1]:
