@@ -53,6 +53,7 @@ from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.scaled_addresses import scale_addresses
 from orias.passes.separate_exits import exit_separately
+from orias.passes.shared_addends import share_addends
 from orias.passes.simplify import simplified, simplify
 from orias.passes.single_thread import resolve_elections
 from orias.passes.spread_products import spread_products
@@ -205,6 +206,8 @@ def _reassociate(fn: Func, o: Options) -> None:
 def _remat(fn: Func, o: Options) -> None:
     lv: Liveness | None = None
     if len(fn.blocks) > 1:
+        if share_addends(fn):
+            eliminate_dead(fn)
         lv = liveness(fn)
         if needs_many_registers(fn, lv):
             if compute_after_phis(fn):

@@ -3,16 +3,12 @@
 from typing import Final, final
 
 from orias.analysis.liveness import Liveness, WordCounts
-from orias.isa.op import F_FENCE, F_READ, F_SIDE, F_WRITE
 from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
-from orias.schedule.barrier_phases import keep_near_readers
 from orias.schedule.deps import Graph, build
 from orias.schedule.pieces import following
-from orias.schedule.word_counts import WordCounting, register_of
+from orias.schedule.word_counts import WordCounting
 from orias.timing.latency import Latency
-
-_ORDERED: Final = F_SIDE | F_FENCE | F_READ | F_WRITE
 
 
 @final
@@ -126,18 +122,6 @@ class Body:
             for s in node.read:
                 self.users.setdefault(s, []).append(k)
         self._keep_coalescing(b, piece, facts.meetings)
-        keep_near_readers(self.graph, [self._holds_more(k, facts.counting) for k in range(len(piece))])
-
-    def _holds_more(self, k: int, counting: WordCounting) -> bool:
-        """True if an instruction does nothing but define R registers, and these hold more words than what it alone reads."""
-        node = self.nodes[k]
-        if not node.gains_words or self.graph.insts[k].op.flags & _ORDERED:
-            return False
-        words = sum([counting.words(d) for d in node.writes])
-        for s, _ in node.reads:
-            if not self.needed_after >> register_of(s) & 1 and all(u == k for u in self.users.get(register_of(s), ())):
-                words -= counting.words(s)
-        return words > 0
 
     def _keep_coalescing(self, b: Block, piece: list[Inst], meetings: _Meetings) -> None:
         """Where a value replaces another one in the same register, keep the reads of the old value before the new one.
