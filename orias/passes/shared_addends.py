@@ -77,19 +77,18 @@ def _shifted(d: Inst, values: Values) -> tuple[Opnd, Opnd] | None:
 
 def _with_constant(d: Inst, values: Values) -> tuple[Opnd, Opnd] | None:
     """The addends of a sum of a value and a constant of a bank, which may be negated, in this order."""
-    if d.op is not _IADD3 or d.src[2] != RZ or not all(is_vreg(s) and not has_lane(s) for s in d.src[:2]):
+    if d.op is not _IADD3 or d.src[2] != RZ:
         return None
     a, c = d.src[:2]
-    if _is_bank(values.defs[vreg(a)]):
+    if _is_bank(a, values):
         a, c = c, a
-    if not _is_bank(values.defs[vreg(c)]) or has_flags(a) or not _is_value(a, values):
-        return None
-    return a, c
+    return (a, c) if _is_bank(c, values) and _is_value(a, values) else None
 
 
-def _is_bank(d: Inst | None) -> bool:
-    """True for what reads a word of a constant bank, which is an operand of the sum in the end."""
-    return d is not None and d.op is OP_COPY and is_const(d.src[0])
+def _is_bank(o: Opnd, values: Values) -> bool:
+    """True for a word of a constant bank, or a register for it: it is an operand of the sum in the end."""
+    d = values.definition(o)
+    return is_const(o) or (d is not None and d.op is OP_COPY and is_const(d.src[0]) and not has_lane(o))
 
 
 def _is_value(o: Opnd, values: Values) -> bool:

@@ -206,8 +206,6 @@ def _reassociate(fn: Func, o: Options) -> None:
 def _remat(fn: Func, o: Options) -> None:
     lv: Liveness | None = None
     if len(fn.blocks) > 1:
-        if share_addends(fn):
-            eliminate_dead(fn)
         lv = liveness(fn)
         if needs_many_registers(fn, lv):
             if compute_after_phis(fn):
@@ -251,7 +249,8 @@ def _long_integers(fn: Func, o: Options) -> None:
     test_with_logic(fn)
     merge_sums(fn)
     changed = spread_products(fn)
-    if scale_addresses(fn) or changed:
+    changed = scale_addresses(fn) or changed
+    if share_addends(fn) or changed:
         eliminate_dead(fn)
     fuse_words(fn)
     balance_addresses(fn)
