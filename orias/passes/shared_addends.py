@@ -1,4 +1,4 @@
-"""OriDoRemat: a shifted value, or one plus a constant of a bank, that is only an addend of sums goes into each of them.
+"""LateArchOptimizeFirst: a shifted value, or one plus a constant of a bank, that is only an addend of sums goes into each of them.
 
 A multiple of a stride and a stride plus a parameter are computed once before a loop, and held through it, for sums in it.  LEA and the
 third source of IADD3 add the same in one instruction, from the value itself, which lives no longer than what it replaces did.
