@@ -28,21 +28,19 @@ from orias.passes.rules_int import shift_left_of
 
 _IADD3: Final = op("IADD3")
 _LEA: Final = op("LEA")
-_LEAST: Final = 2
-"""Sums that make it worth a look: what goes into a single one is there already."""
 
 
 def share_addends(fn: Func) -> bool:
     """Put shifted values, and values plus a constant of a bank, into the sums that they are for; True if any were.
 
-    What nothing reads any more stays for the removal of dead code.
+    What goes into a single sum is there already.  What nothing reads any more stays for the removal of dead code.
     """
     values = Values(fn)
     parts: dict[int, tuple[Opnd, Opnd]] = {}
     """For each register that is such an addend its value, and the bits by which that is shifted or the constant that is added."""
     for b in fn.blocks:
         for d in b.insts:
-            if d.guard == PT and len(d.dst) == 1 and is_vreg(d.dst[0]) and values.uses[vreg(d.dst[0])] >= _LEAST:
+            if d.guard == PT and len(d.dst) == 1 and is_vreg(d.dst[0]) and values.uses[vreg(d.dst[0])] > 1:
                 found = _shifted(d, values) or _with_constant(d, values)
                 if found is not None:
                     parts[vreg(d.dst[0])] = found
