@@ -25,7 +25,7 @@ from orias.passes.access_size import may_fault
 from orias.passes.gvn import Key, key_of, rename, take
 from orias.passes.remat import constant_values, words_needed
 from orias.passes.simplify import portable
-from orias.target.register_steps import STEPS, registers_that_hold, step_of
+from orias.target.register_steps import MOST_REGISTERS, STEPS, registers_that_hold, step_of
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED | F_READ | F_SPECIAL
 
@@ -42,7 +42,7 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
     if not forest.loops:
         return False
     bodies = _bodies(fn, forest)
-    step = _step_kept(fn, bodies) if late else fn.max_regs
+    step = _step_kept(fn, bodies) if late else MOST_REGISTERS
     first_new = fn.next_block
     changed = False
     for loop in reversed(forest.loops):
@@ -133,27 +133,19 @@ def _need(fn: Func, b: Block, lv: Liveness, words: WordCounts, constants: int) -
 
 
 def _step_kept(fn: Func, bodies: dict[Loop, _Body]) -> int:
-    """The step of occupancy that the live words of a function fill, where some loop would be given those of a lower one."""
-    if max([_step(fn, body.need) for body in bodies.values()]) <= STEPS[0]:
-        return fn.max_regs
+    """The step of occupancy that the live words of a function fill, or a higher number where no loop can get beyond the lowest step."""
+    if max([body.need for body in bodies.values()]) + fn.knobs.hoist_budget <= STEPS[0]:
+        return MOST_REGISTERS
     words = words_needed(fn, liveness(fn))
     for body in bodies.values():
         body.words = max([words[b.id] for _, b in body.blocks], default=0)
     return step_of(registers_that_hold(max(words.values())))
 
 
-def _step(fn: Func, need: int) -> int:
-    """The step of occupancy of so many registers, or the limit."""
-    return min(step_of(need), fn.max_regs)
-
-
 def _room(fn: Func, body: _Body, most: int) -> int:
     """Values that may leave a loop before it needs the registers of a lower occupancy, or more than `most`, or spills."""
-    step = _step(fn, body.need)
-    room = step - body.need
-    if most < step:
-        room = most - registers_that_hold(body.words)
-    return min(fn.knobs.hoist_budget, room)
+    step = min(step_of(body.need), fn.max_regs)
+    return min(fn.knobs.hoist_budget, step - body.need, most - registers_that_hold(body.words))
 
 
 def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
