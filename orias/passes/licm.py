@@ -23,9 +23,9 @@ from orias.ori.decisions import HOISTED, NOT_HOISTED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.access_size import may_fault
 from orias.passes.gvn import Key, key_of, rename, take
-from orias.passes.remat import constant_values
+from orias.passes.remat import constant_values, words_needed
 from orias.passes.simplify import portable
-from orias.target.register_steps import STEPS, registers_that_hold
+from orias.target.register_steps import MOST_REGISTERS, STEPS, registers_that_hold, step_of
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED | F_READ | F_SPECIAL
 
@@ -42,6 +42,7 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
     if not forest.loops:
         return False
     bodies = _bodies(fn, forest)
+    step = _step_kept(fn, bodies) if late else MOST_REGISTERS
     first_new = fn.next_block
     changed = False
     for loop in reversed(forest.loops):
@@ -49,7 +50,7 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
         pre = preheader(fn, loop, not late)
         if pre is not None:
             constants = late and body.size() <= fn.knobs.hoist_constants_max_inst
-            if _hoist(fn, loop, body, pre, constants):
+            if _hoist(fn, loop, body, pre, constants, _room(fn, body, step)):
                 changed = True
             # Under other conditions more may leave the loops around it.
             body.searched = body.searched and constants == late and fn.decisions is None
@@ -66,7 +67,7 @@ def hoist_invariants(fn: Func, late: bool = False) -> bool:
 class _Body:
     """What the search for invariants of a loop looks at."""
 
-    __slots__ = ("blocks", "defined", "need", "place", "rest", "searched")
+    __slots__ = ("blocks", "defined", "need", "place", "rest", "searched", "words")
 
     def __init__(self, place: int) -> None:
         self.place: Final[int] = place
@@ -82,6 +83,8 @@ class _Body:
         """All that is invariant has left."""
         self.need: int = 0
         """The R registers that are needed somewhere in it, before anything moves."""
+        self.words: int = 0
+        """The words of R registers that are live at once somewhere in it, with what has moved; 0 if nobody asks."""
 
     def size(self) -> int:
         """The instructions of the loop."""
@@ -90,6 +93,7 @@ class _Body:
     def take(self, inner: "_Body") -> None:
         """Add an inner loop, which is not needed any more."""
         self.need = max(self.need, inner.need)
+        self.words = max(self.words, inner.words)
         if len(inner.defined) > len(self.defined):
             self.defined, inner.defined = inner.defined, self.defined
         self.defined |= inner.defined
@@ -128,10 +132,20 @@ def _need(fn: Func, b: Block, lv: Liveness, words: WordCounts, constants: int) -
     return need
 
 
-def _room(fn: Func, need: int) -> int:
-    """Values that may leave a loop that needs so many registers before it needs those of a lower occupancy or spills."""
-    step = min(next((s for s in STEPS if s >= need), need), fn.max_regs)
-    return min(fn.knobs.hoist_budget, step - need)
+def _step_kept(fn: Func, bodies: dict[Loop, _Body]) -> int:
+    """The step of occupancy that the live words of a function fill, or a higher number where no loop can get beyond the lowest step."""
+    if max([body.need for body in bodies.values()]) + fn.knobs.hoist_budget <= STEPS[0]:
+        return MOST_REGISTERS
+    words = words_needed(fn, liveness(fn))
+    for body in bodies.values():
+        body.words = max([words[b.id] for _, b in body.blocks], default=0)
+    return step_of(registers_that_hold(max(words.values())))
+
+
+def _room(fn: Func, body: _Body, most: int) -> int:
+    """Values that may leave a loop before it needs the registers of a lower occupancy, or more than `most`, or spills."""
+    step = min(step_of(body.need), fn.max_regs)
+    return min(fn.knobs.hoist_budget, step - body.need, most - registers_that_hold(body.words))
 
 
 def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
@@ -161,8 +175,8 @@ def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
     return pre
 
 
-def _hoist(fn: Func, loop: Loop, body: _Body, pre: Block, constants: bool) -> bool:
-    room = _room(fn, body.need)
+def _hoist(fn: Func, loop: Loop, body: _Body, pre: Block, constants: bool, room: int) -> bool:
+    """Hoist from one loop, at most `room` values."""
     if room <= 0 and fn.decisions is None:
         return False
     members = [b for _, b in sorted(body.blocks, key=lambda x: x[0])]
@@ -203,6 +217,7 @@ def _hoist(fn: Func, loop: Loop, body: _Body, pre: Block, constants: bool) -> bo
                         fn.decisions.append(Decision(HOISTED, inst.loc, text))
                     pre.insts.append(inst)
                     moved += 1
+                    body.words += 1
                 else:
                     kept.append(inst)
             b.insts = kept

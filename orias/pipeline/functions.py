@@ -53,6 +53,7 @@ from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.scaled_addresses import scale_addresses
 from orias.passes.separate_exits import exit_separately
+from orias.passes.shared_addends import share_addends
 from orias.passes.simplify import simplified, simplify
 from orias.passes.single_thread import resolve_elections
 from orias.passes.spread_products import spread_products
@@ -248,7 +249,8 @@ def _long_integers(fn: Func, o: Options) -> None:
     test_with_logic(fn)
     merge_sums(fn)
     changed = spread_products(fn)
-    if scale_addresses(fn) or changed:
+    changed = scale_addresses(fn) or changed
+    if share_addends(fn) or changed:
         eliminate_dead(fn)
     fuse_words(fn)
     balance_addresses(fn)

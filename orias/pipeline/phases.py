@@ -58,7 +58,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("OriDoRemat", "123", "remat", "cheap values are rematerialised where registers are short"),
     Phase("LateExpandSyncInstructions", "0123", "sync", "convergence barriers, WARPSYNC and YIELD"),
     Phase("ConvertToUniformReg", "123", "uniform", "uniform registers, constant operands, constants that are loaded together"),
-    Phase("LateArchOptimizeFirst", "123", "long_integers", "sums take conditions as carries and products, and go into minima; shifts go into shared addresses; 64-bit sums: one operation (sm_120), or words where the FMA pipe is busy"),
+    Phase("LateArchOptimizeFirst", "123", "long_integers", "sums take conditions as carries and products, and go into minima; shifts go into shared addresses, they and constants into sums; 64-bit sums: one operation (sm_120), or words where the FMA pipe is busy"),
     Phase("LateExpansionUnsupportedOps", "0123", "legalize", "every operand gets a form that the target has"),
     Phase("OriPerformLiveDeadFourth", "123", "dce", "dead code"),
     Phase("OriPropagateGmma", "0123", "gmma", "accumulators of warpgroup operations"),
