@@ -31,9 +31,9 @@ class Straight(NamedTuple):
 
 def _kernel(i: Instruction, arch: str) -> str:
     version = "9.0" if int(arch[3:].rstrip("af")) >= 100 else "8.7"
-    inputs = {("b32",): "mov.b32 %a0, %word;", ("b16",): "cvt.u16.u32 %a0, %word;"}.get(
-        i.ins, "mov.b32 {%a0, %a1}, %word;"
-    )
+    inputs = "mov.b32 {%a0, %a1}, %word;"
+    if len(i.ins) == 1:
+        inputs = {"b32": "mov.b32 %a0, %word;", "b16": "cvt.u16.u32 %a0, %word;"}[i.ins[0]]
     regs = [f".reg .{t} %a{k};" for k, t in enumerate(i.ins)] + [f".reg .{t} %o{k};" for k, t in enumerate(i.outs)]
     stores = []
     for k, t in enumerate(i.outs):
