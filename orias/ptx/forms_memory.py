@@ -188,7 +188,6 @@ op=min/max t0!=u32/s32/u64/s64/HALF -> Operation .{op} requires .u32 or .s32 or 
 op=and/or/xor t0!=b32/b64 -> Operation .{op} requires .b32 or .b64 type for instruction '{n}'
 op=inc/dec t0!=u32 -> Operation .{op} requires .u32 type for instruction '{n}'
 op=exch t0!=b32/b64/b128 -> Operation .{op} requires .b32 or .b64 or .b128 type for instruction '{n}'
-op=cas t0!=b16/b32/b64/b128 -> Operation .{op} requires  type for instruction '{n}'
 !vec t0=HALF op=min/max -> Vector modifier required for instruction '{n}.{op}.{t0}{where}'
 vec space!=-/global -> State space incorrect for feature '{n} instruction with vector types'
 vec bits=OVER128 -> Vector type too large, exceeds 128 bit limit

@@ -43,6 +43,8 @@ _CONSTANT_BARRIERS: Final = ("cp.async.bulk", "cp.reduce.async.bulk")
 """Instructions whose barrier may be a number, which is its address in shared memory."""
 _TENSOR_COPIES: Final = ("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
 """Instructions that take a register or a variable in place of an address."""
+_EXCHANGED: Final = ("b16", "b32", "b64", "b128")
+"""Types that a compare-and-swap takes."""
 _BARRIER: Final = 3
 """The first operand that may be the barrier of a copy."""
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
@@ -106,6 +108,8 @@ def _list_errors(row: Row, use: Use, instr: Instr) -> list[str]:
     whole = _matrix_errors(name, sig, types, ops)
     if whole is not None:
         return whole
+    if name == "atom" and sig.mods.get("op") == "cas" and len(ops) in (3, 4) and types[0] not in _EXCHANGED:
+        return [f"Unexpected instruction types specified for '{name}'"]
     for entry in row.lists:
         slots = present_slots(entry, sig)
         if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):
@@ -117,13 +121,6 @@ def _list_errors(row: Row, use: Use, instr: Instr) -> list[str]:
             return use.soft
     if any("vector" in m.lower() and not m.startswith("Vector operand") for m in use.soft):
         return use.soft
-    if (
-        name == "atom"
-        and sig.mods.get("op") == "cas"
-        and len(ops) == 4
-        and types[0] not in ("b16", "b32", "b64", "b128")
-    ):
-        return [f"Unexpected instruction types specified for '{name}'"]
     return mismatch
 
 
