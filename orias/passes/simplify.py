@@ -66,6 +66,9 @@ from orias.passes.def_use import Values
 _MASK32: Final = 0xFFFFFFFF
 
 
+_UNDEF: Final = op("undef")
+
+
 @final
 class Cx:
     """What a rule can see and do."""
@@ -268,6 +271,11 @@ def _substitute(cx: Cx, inst: Inst) -> None:
             if n != o and (kind_of(n) == kind_of(o) or constant):
                 _recount(cx, o, n)
                 inst.old = n
+            elif _is_undefined(cx, o):
+                # It would hold a register from the start of the function on.
+                _recount(cx, o, K_NONE)
+                inst.old = K_NONE
+                cx.changed = True
 
 
 def _never(cx: Cx, inst: Inst) -> None:
@@ -282,11 +290,11 @@ def _never(cx: Cx, inst: Inst) -> None:
     inst.guard = PT
     inst.old = K_NONE
     if not real:
-        inst.op = op("undef")
+        inst.op = _UNDEF
         inst.dst = []
         inst.src = []
     elif value == K_NONE:
-        inst.op = op("undef")
+        inst.op = _UNDEF
         inst.src = []
         inst.dst = real
     else:
@@ -295,6 +303,17 @@ def _never(cx: Cx, inst: Inst) -> None:
         inst.dst = real
     cx.values.count(inst, 1)
     cx.changed = True
+
+
+def _is_undefined(cx: Cx, o: Opnd) -> bool:
+    """True for a value that nothing has defined; for tools that find errors it is a value as any other."""
+    d = cx.values.definition(o)
+    if d is None or cx.fn.keep_warp_barriers:
+        return False
+    if d.op is OP_PACK:
+        parts = [cx.values.definition(s) for s in d.src]
+        return all(p is not None and p.op is _UNDEF for p in parts)
+    return d.op is _UNDEF
 
 
 def _recount(cx: Cx, old: Opnd, new: Opnd) -> None:

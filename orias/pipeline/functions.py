@@ -60,6 +60,7 @@ from orias.passes.spread_products import spread_products
 from orias.passes.stored_values import reuse_stored
 from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.texture_components import leave_out_components
+from orias.passes.undefined_values import begin_late
 from orias.passes.uniform_atomics import combine_uniform_atomics
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
@@ -205,6 +206,7 @@ def _reassociate(fn: Func, o: Options) -> None:
 
 def _remat(fn: Func, o: Options) -> None:
     lv: Liveness | None = None
+    begin_late(fn)
     if len(fn.blocks) > 1:
         lv = liveness(fn)
         if needs_many_registers(fn, lv):
