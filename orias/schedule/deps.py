@@ -56,6 +56,7 @@ from orias.isa.operand import (
 from orias.isa.roles import NEXT_ADDRESS
 from orias.ori.ir import OP_IN_TURN, Block, Func, Inst
 from orias.ori.reads_writes import Access
+from orias.passes.access_size import size_of
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 
@@ -504,13 +505,11 @@ def _bytes(op: Op) -> int:
     mods = op.mods
     if "256" in mods:
         return 32
+    if op.flags & F_SIZED:
+        return size_of(op)
     if "128" in mods:
         return 16
-    if "64" in mods:
-        return 8
-    if op.flags & F_SIZED:
-        return 4
-    return 64
+    return 8 if "64" in mods else 64
 
 
 def _may_alias(a: _Access, b: _Access) -> bool:

@@ -534,3 +534,14 @@ def route_tokens(r: np.random.Generator) -> Launch:
         want[t, order[t]] = p[t, order[t]] / p[t, order[t]].sum()
     args = [x, np.zeros((n, experts), F), np.zeros((n, top), S), S(n), *_SCRATCH]
     return Launch(2, 128, args, [(1, want, 1e-5), (2, order, 0)], shared_of("route_tokens"))
+
+
+@case
+def scatter_tile(r: np.random.Generator) -> Launch:
+    n, shift = 1024 + 700, 8
+    key, value = r.integers(0, 1 << 32, n, dtype=np.uint64).astype(U), floats(r, n)
+    order = np.concatenate(
+        [k + np.argsort(key[k : k + 1024] >> U(shift) & U(15), kind="stable") for k in range(0, n, 1024)]
+    )
+    args = [key, value, np.zeros(n, U), np.zeros(n, F), S(n), S(shift)]
+    return Launch(2, 128, args, [(2, key[order], 0), (3, value[order], 0)])
