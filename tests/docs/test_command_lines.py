@@ -46,7 +46,7 @@ REPLACED = {
 """What stands for something else in pages, and searches that would take minutes."""
 OTHERS = {
     "pip install": "installs a package (.ci/run installs this one in a fresh environment)", "python3 -m venv": "makes an environment (.ci/run)",
-    "pytest -q": "tests themselves", "ORIAS_BLESS=1 pytest": "rewrites expectations", "ruff check": "the gate (.ci/run)",
+    "pytest -q": "tests themselves", "ORIAS_BLESS=1 pytest": "rewrites expectations", "ruff check": "the gate (.ci/run)", "mypy --explicit-package-bases": "the gate (.ci/run)",
     "tools/compare_cubins.py": "the gate (.ci/run) compares two builds with it", "tools.judge.agreement": "takes hours (tests/validate/test_agreement.py)",
     "tools/isa/wheels.py": "downloads packages of gigabytes", "tools/isa/agreement.py": "judges what the line before downloads",
     "tools/compare_records.py": "tests/cubin/test_cubin_records.py", "tools.debug_info": "asks nvcc and ptxas (tests/debuginfo)", "tools.capsules FOLDER": "learns from a folder of cubins of ptxas (tests/cubin)", "export ": "sets variables of a client (tests/clients, tests/server)",
