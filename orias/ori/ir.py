@@ -35,6 +35,7 @@ CONST_BANK_BYTES: Final = 1 << 16
 OP_PHI: Final = op("phi")
 OP_COPY: Final = op("copy")
 OP_PACK: Final = op("pack")
+OP_UNDEF: Final = op("undef")
 OP_BRA: Final = op("BRA")
 OP_NOP: Final = op("NOP")
 OP_EXIT: Final = op("EXIT")

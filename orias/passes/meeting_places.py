@@ -19,7 +19,7 @@ other threads go.  Uniform registers do not keep values meanwhile (:mod:`orias.p
 from typing import Final, final
 
 from orias.analysis.collectives import WARPSYNC
-from orias.isa.op import Op, op
+from orias.isa.op import Op
 from orias.isa.operand import (
     INV,
     K_NONE,
@@ -38,12 +38,10 @@ from orias.isa.operand import (
     vreg,
 )
 from orias.ori.builder import Builder
-from orias.ori.ir import OP_BRA, OP_COPY, OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_BRA, OP_COPY, OP_PHI, OP_UNDEF, Block, Func, Inst
 from orias.passes.joined_collectives import Site, words
 from orias.passes.ssa_repair import repair_ssa
 from orias.passes.thread_copies import keep_in_threads
-
-_UNDEF: Final[Op] = op("undef")
 
 
 def share_collectives(fn: Func, groups: list[list[Site]]) -> frozenset[int]:
@@ -174,7 +172,7 @@ class _Shared:
                 self._in_threads[vreg(d)] = result
             if old == K_NONE:
                 old = fn.new_vreg(kind_of(result), fn.width(result))
-                before.emit_op(_UNDEF, [old], [])
+                before.emit_op(OP_UNDEF, [old], [])
             elif not is_vreg(old) or old != bare(old):
                 copied = fn.new_vreg(kind_of(result), fn.width(result))
                 before.emit_op(OP_COPY, [copied], [old])

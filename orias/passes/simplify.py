@@ -60,13 +60,10 @@ from orias.isa.operand import (
     without_lane,
     word_lane,
 )
-from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, OP_UNDEF, Func, Inst
 from orias.passes.def_use import Values
 
 _MASK32: Final = 0xFFFFFFFF
-
-
-_UNDEF: Final = op("undef")
 
 
 @final
@@ -290,11 +287,11 @@ def _never(cx: Cx, inst: Inst) -> None:
     inst.guard = PT
     inst.old = K_NONE
     if not real:
-        inst.op = _UNDEF
+        inst.op = OP_UNDEF
         inst.dst = []
         inst.src = []
     elif value == K_NONE:
-        inst.op = _UNDEF
+        inst.op = OP_UNDEF
         inst.src = []
         inst.dst = real
     else:
@@ -312,8 +309,8 @@ def _is_undefined(cx: Cx, o: Opnd) -> bool:
         return False
     if d.op is OP_PACK:
         parts = [cx.values.definition(s) for s in d.src]
-        return all(p is not None and p.op is _UNDEF for p in parts)
-    return d.op is _UNDEF
+        return all(p is not None and p.op is OP_UNDEF for p in parts)
+    return d.op is OP_UNDEF
 
 
 def _recount(cx: Cx, old: Opnd, new: Opnd) -> None:

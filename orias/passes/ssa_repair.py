@@ -10,11 +10,9 @@ that they share, back to where they came from.
 from typing import Final, final
 
 from orias.analysis.cfg import DomTree, dominators, onward
-from orias.isa.op import F_CONSTMEM, Op, op
+from orias.isa.op import F_CONSTMEM
 from orias.isa.operand import K_UP, K_UR, PT, Opnd, is_vreg, kind_of, reg, vreg, with_reg
-from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
-
-_UNDEF: Final[Op] = op("undef")
+from orias.ori.ir import OP_COPY, OP_PHI, OP_UNDEF, Block, Func, Inst
 
 
 def is_recomputable(inst: Inst) -> bool:
@@ -141,5 +139,5 @@ class _Value:
         if ident is None:
             d = fn.new_vreg(*key)
             ident = self._undefined[key] = vreg(d)
-            fn.blocks[0].insts.insert(0, fn.new_inst(_UNDEF, [d], []))
+            fn.blocks[0].insts.insert(0, fn.new_inst(OP_UNDEF, [d], []))
         return ident

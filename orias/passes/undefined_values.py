@@ -4,18 +4,13 @@ Lowering makes it at the start of the function.  Branches around the loads of a 
 are loads; the allocator drops them, but an order and a choice of registers that counted them would leave warps out.
 """
 
-from typing import Final
-
-from orias.isa.op import Op, op
 from orias.isa.operand import is_vreg, vreg, with_reg
-from orias.ori.ir import OP_PHI, Block, Func
-
-_UNDEF: Final[Op] = op("undef")
+from orias.ori.ir import OP_PHI, OP_UNDEF, Block, Func
 
 
 def begin_late(fn: Func) -> None:
     """Let undefined sources of phis begin in the predecessors; not for tools that find errors, to which they are values as any other."""
-    homes = {vreg(i.dst[0]): b for b in fn.blocks for i in b.insts if i.op is _UNDEF and i.dst and is_vreg(i.dst[0])}
+    homes = {vreg(i.dst[0]): b for b in fn.blocks for i in b.insts if i.op is OP_UNDEF and i.dst and is_vreg(i.dst[0])}
     if not homes or fn.keep_warp_barriers:
         return
     made: dict[tuple[int, int], int] = {}
@@ -35,5 +30,5 @@ def _at_end(fn: Func, b: Block, v: int) -> int:
     """An undefined value as `v` at the end of a block."""
     d = fn.new_vreg(fn.vkind[v], fn.vwidth[v])
     at = len(b.insts) - (b.terminator() is not None)
-    b.insts.insert(at, fn.new_inst(_UNDEF, [d], []))
+    b.insts.insert(at, fn.new_inst(OP_UNDEF, [d], []))
     return vreg(d)

@@ -7,8 +7,8 @@ parallel copy before the operation ties C to D; coalescing removes the copy wher
 from orias.isa.gmma_forms import ARRIVE, a_in_registers, c_count, c_start, is_list
 from orias.isa.op import F_WGMMA
 from orias.isa.operand import K_R, Opnd, in_file, is_vreg, vreg
-from orias.ori.ir import OP_PACK, Func, Inst
-from orias.regalloc.ssa_out import OP_PCOPY, OP_UNDEF
+from orias.ori.ir import OP_PACK, OP_UNDEF, Func, Inst
+from orias.regalloc.ssa_out import OP_PCOPY
 
 
 def tie_accumulators(fn: Func) -> None:

@@ -80,10 +80,10 @@ from orias.isa.roles import (
     SELECT,
     STORE_SHARED,
 )
-from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, OP_UNDEF, Block, Func, Inst
 from orias.ori.text import inst_text
 from orias.regalloc.frame import OP_FRAME, OP_FRAME_IN
-from orias.regalloc.ssa_out import OP_PCOPY, OP_UNDEF
+from orias.regalloc.ssa_out import OP_PCOPY
 
 State = dict[int, frozenset[int]]
 """The values that each place holds.  Places: ``kind << 8 | number`` for registers, ``_SLOT + address`` for stack words."""

@@ -29,14 +29,14 @@ from orias.isa.operand import (
     without_lane,
 )
 from orias.isa.roles import LOAD_CONSTANT, LOAD_UNIFORM_CONSTANT
-from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, OP_UNDEF, Block, Func, Inst
 from orias.regalloc.allocate import fixed_occupancy
 from orias.regalloc.coalesce import Classes, part_words
 from orias.regalloc.files import kept, usable
 from orias.regalloc.moves import MoveSet
 from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import Ranges
-from orias.regalloc.ssa_out import OP_PCOPY, OP_UNDEF
+from orias.regalloc.ssa_out import OP_PCOPY
 from orias.target import features
 
 

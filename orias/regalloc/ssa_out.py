@@ -14,10 +14,9 @@ from typing import Final
 from orias.analysis.liveness import Liveness, liveness, reg_bit, use_mask
 from orias.isa.op import F_PARTIAL, Op, op
 from orias.isa.operand import K_NONE, PT, Opnd, has_flags, in_place_of, is_label, is_vreg, kind_of, label, vreg
-from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PHI, OP_UNDEF, Block, Func, Inst
 
 OP_PCOPY: Final[Op] = op("pcopy")
-OP_UNDEF: Final[Op] = op("undef")
 
 
 def leave_ssa(fn: Func) -> None:

@@ -7,14 +7,12 @@ are whole virtual registers.  All walks are iterative, because deep control flow
 
 from typing import Final, final
 
-from orias.isa.op import Op, op
 from orias.isa.operand import FIRST_VREG, K_P, K_R, PAYLOAD_SHIFT, Opnd, bare, in_place_of, is_vreg, kind_of, reg, vreg
-from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_PHI, OP_UNDEF, Block, Func, Inst
 
 CC_KEY: Final = -1
 """The carry flag of add.cc and the other carry instructions."""
 
-_OP_UNDEF: Final[Op] = op("undef")
 _NOTED: Final = 16
 """Of the blocks through which a search for a value went, each so many notes it."""
 
@@ -171,7 +169,7 @@ class SsaBuilder:
         file_kind, width = self._kinds[key]
         value = self._fn.new_vreg(file_kind, width)
         self._undef.add(vreg(value))
-        self._undef_insts.append(self._fn.new_inst(_OP_UNDEF, [value], []))
+        self._undef_insts.append(self._fn.new_inst(OP_UNDEF, [value], []))
         return value
 
     def _new_phi(self, key: int, block: Block) -> Inst:
@@ -235,7 +233,7 @@ class SsaBuilder:
                 # The block is unreachable, or a loop without an entry value: the variable is undefined.
                 same = self._fn.new_vreg(kind_of(me), self._fn.width(me))
                 self._undef.add(vreg(same))
-                self._undef_insts.append(self._fn.new_inst(_OP_UNDEF, [same], []))
+                self._undef_insts.append(self._fn.new_inst(OP_UNDEF, [same], []))
             del self._phi_block[ident]
             self._forward[ident] = same
             del self._phis[block.id][ident]
