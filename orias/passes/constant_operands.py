@@ -1,6 +1,6 @@
 """ConvertToUniformReg: constant-bank values become operands of the kind that the target takes.
 
-Up to sm_89 ALU operations read c[bank][offset] as an operand; from sm_90 on the value comes through a uniform register
+Up to sm_89 ALU operations read c[bank][offset] as an operand, and on sm_75 accesses the whole address in a uniform register; from sm_90 on the value comes through a uniform register
 (``ULDC``, ``LDCU``) where every user takes one, else through ``LDC`` into a vector register.  What is only read to fill a uniform register is
 loaded there.
 """
@@ -33,10 +33,12 @@ from orias.isa.operand import (
     lane_range,
     modifiers_of,
     vreg,
+    with_file,
     with_word_lane,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.passes.def_use import Values
+from orias.passes.uniform_operands import take_uniform
 from orias.target import features
 
 
@@ -45,6 +47,8 @@ def use_constant_operands(fn: Func) -> None:
     _load_directly(fn)
     if fn.target.has(features.CONSTANT_OPERANDS):
         _fold(fn, load(fn.target.table))
+        if not any(fn.changes_uniform(i) for i in fn.insts()):
+            _make_bases_uniform(fn, load(fn.target.table))
     elif not any(fn.changes_uniform(i) for i in fn.insts()):
         _promote(fn, load(fn.target.table))
 
@@ -148,6 +152,33 @@ def _wide_addend(fn: Func, values: Values, inst: Inst, out: list[Inst], factors:
         out.append(copy)
         factors[factor] = moved
     inst.src = [inst.src[0], moved, c]
+
+
+def _make_bases_uniform(fn: Func, table: IsaTable) -> None:
+    """Copies of constants that are read as addresses of 64 bits alone are uniform, where accesses take such ones whole (sm_75)."""
+    sites: dict[int, list[tuple[Inst, int]]] = {}
+    kept: set[int] = set()
+    for inst in fn.insts():
+        if is_vreg(inst.old):
+            kept.add(vreg(inst.old))
+        for k, s in enumerate(inst.src):
+            if k - 1 in inst.op.addr:
+                sites.setdefault(vreg(s), []).append((inst, k))
+            else:
+                kept.add(vreg(s))
+    for copy in fn.insts():
+        if copy.op is not OP_COPY or copy.guard != PT or not is_const(copy.src[0]) or not in_file(copy.dst[0], K_R):
+            continue
+        ident = vreg(copy.dst[0])
+        if ident < FIRST_VIRTUAL or fn.vwidth[ident] != 2 or ident in kept or ident not in sites:
+            continue
+        forms = [take_uniform(fn, table, user, k) for user, k in sites[ident]]
+        if all(form is not None for form in forms):
+            copy.dst[0] = with_file(copy.dst[0], K_UR)
+            fn.vkind[ident] = K_UR
+            for (user, _), form in zip(sites[ident], forms, strict=True):
+                if form is not None:
+                    user.src = form[1]
 
 
 def _promote(fn: Func, table: IsaTable) -> None:

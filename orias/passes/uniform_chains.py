@@ -174,6 +174,7 @@ class _Chains:
         if self.fn.target.has(features.UNIFORM_BRANCHES):
             self._take_conditions(all_forms, all_made)
         self._take_bases(all_forms, all_made)
+        self._take_addresses(all_forms, all_made)
         self._take_late(all_forms, all_made)
         if not self.forms:
             return False
@@ -418,6 +419,17 @@ class _Chains:
                 gains[v] = gains.get(v, 0) + self._weight(self.home[total.uid])
         for v, gain in gains.items():
             self._take(made[v], gain - 1, forms, made)
+
+    def _take_addresses(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
+        """Move addresses of 64 bits that accesses take whole (sm_75), where it takes no more moves than it saves."""
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                for a in inst.op.addr:
+                    root = made.get(vreg(inst.src[a + 1])) if _is_value(inst.src[a + 1]) else None
+                    if root is None or _is_constant(root) or self.fn.width(root.dst[0]) == 1:
+                        continue
+                    if take_uniform(self.fn, self.table, inst, a + 1) is not None:
+                        self._take(root, 0, forms, made)
 
     def _take_late(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
         """Move conversions and counts of bits, where that takes no more moves: the uniform datapath has their results at a fixed time, and soon."""

@@ -68,8 +68,10 @@ def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, lis
 
 
 def _as_base(fn: Func, table: IsaTable, inst: Inst, a: int, u: Opnd) -> tuple[Op, list[Opnd]] | None:
-    """A uniform register as the whole base of a 32-bit address."""
-    if not inst.op.flags & F_FOLDS or inst.src[a + 2] != URZ or fn.width(u) != 1 or has_flags(u):
+    """A uniform register as the whole base of an address; of 64 bits only where no descriptor takes its field."""
+    if not inst.op.flags & F_FOLDS or inst.src[a + 2] != URZ or has_flags(u):
+        return None
+    if fn.width(u) > 1 and (a not in inst.op.descriptors or fn.target.has_word("descriptor")):
         return None
     src = list(inst.src)
     src[a + 1], src[a + 2] = RZ, u
@@ -77,8 +79,8 @@ def _as_base(fn: Func, table: IsaTable, inst: Inst, a: int, u: Opnd) -> tuple[Op
 
 
 def _encodes(table: IsaTable, inst: Inst, src: list[Opnd]) -> bool:
-    """True if an address form exists, whatever legalisation does with its descriptors and offset."""
-    trial = list(src)
+    """True if an address form exists, whatever legalisation does with its descriptors, offset and the numbers that it stores."""
+    trial = [RZ if is_imm(s) else s for s in src]
     for a in inst.op.addr:
         trial[a + 3] = imm(0)
         if inst.op.base == "LDGSTS" and trial[a + 2] != URZ:
