@@ -25,7 +25,7 @@ from orias.passes.access_size import may_fault
 from orias.passes.gvn import Key, key_of, rename, take
 from orias.passes.remat import constant_values, words_needed
 from orias.passes.simplify import portable
-from orias.target.register_steps import MOST_REGISTERS, STEPS, registers_that_hold, step_of
+from orias.target.register_steps import MOST_REGISTERS, lowest_step, registers_that_hold, step_of
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED | F_READ | F_SPECIAL
 
@@ -134,17 +134,17 @@ def _need(fn: Func, b: Block, lv: Liveness, words: WordCounts, constants: int) -
 
 def _step_kept(fn: Func, bodies: dict[Loop, _Body]) -> int:
     """The step of occupancy that the live words of a function fill, or a higher number where no loop can get beyond the lowest step."""
-    if max([body.need for body in bodies.values()]) + fn.knobs.hoist_budget <= STEPS[0]:
+    if max([body.need for body in bodies.values()]) + fn.knobs.hoist_budget <= lowest_step(fn.target):
         return MOST_REGISTERS
     words = words_needed(fn, liveness(fn))
     for body in bodies.values():
         body.words = max([words[b.id] for _, b in body.blocks], default=0)
-    return step_of(registers_that_hold(max(words.values())))
+    return step_of(fn.target, registers_that_hold(max(words.values())))
 
 
 def _room(fn: Func, body: _Body, most: int) -> int:
     """Values that may leave a loop before it needs the registers of a lower occupancy, or more than `most`, or spills."""
-    step = min(step_of(body.need), fn.max_regs)
+    step = min(step_of(fn.target, body.need), fn.max_regs)
     return min(fn.knobs.hoist_budget, step - body.need, most - registers_that_hold(body.words))
 
 

@@ -64,7 +64,7 @@ def relieve_peaks(fn: Func, known: Liveness | None = None) -> bool:
         return False
     lv = liveness(fn) if known is None else known
     needs = words_needed(fn, lv)
-    free = free_words(fn.max_regs)
+    free = free_words(fn.target, fn.max_regs)
     for _ in range(fn.knobs.remat_peaks):
         top = max(needs.values())
         left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(free, top - fn.knobs.remat_peak_slack)]
@@ -87,7 +87,7 @@ def relieve_peaks(fn: Func, known: Liveness | None = None) -> bool:
 
 def needs_many_registers(fn: Func, lv: Liveness) -> bool:
     """True for a function that holds more registers somewhere than the lowest step of occupancy or its limit allows."""
-    free = free_words(fn.max_regs)
+    free = free_words(fn.target, fn.max_regs)
     return any(n > free for _, n in _words_by_block(fn, lv, {}))
 
 

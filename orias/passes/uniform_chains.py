@@ -82,7 +82,7 @@ def compute_uniformly(fn: Func) -> bool:
     lv = liveness(fn)
     needs = words_needed(fn, lv)
     top = max(needs.values())
-    free = free_words(fn.max_regs)
+    free = free_words(fn.target, fn.max_regs)
     fits = top <= free
     if fn.target.has(features.UNIFORM_BRANCHES):
         free = min(free, fn.knobs.urf_free_words)

@@ -18,7 +18,7 @@ from orias.regalloc.kept_ranges import KeptRanges, Span
 from orias.regalloc.limits import missing_registers
 from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import Ranges
-from orias.target.register_steps import FREE_WORDS
+from orias.target.register_steps import free_words
 from orias.timing.units import NEEDS_READ, units
 
 _BITS: Final = 256
@@ -240,6 +240,7 @@ def attempt(
     used = 0
     failed: list[Cls] = []
     tight = not comfort and shown is None
+    dear = -2 << free_words(fn.target)
     reach = fn.knobs.reg_alloc_snug_reach
     for c in todo:
         slot = -2
@@ -265,7 +266,9 @@ def attempt(
             continue
         if slot == -2:
             three, two = (0, 0) if banks is None else banks.disliked(c)
-            slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, shown, three, two, fn.knobs, late)
+            slot = _choose(
+                c, occ, avail, costly & ~used, used if comfort else 0, shown, three, two, fn.knobs, late, dear
+            )
         if slot < 0:
             failed.append(c)
             if once:
@@ -455,7 +458,7 @@ class LateReads:
         self.points: Final[int] = rg.points
         self.pending: list[int] = []
         """The registers that are still to be read, at each point."""
-        self.roomy: Final[int] = (2 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
+        self.roomy: Final[int] = (2 << free_words(rg.fn.target)) - 1 if rg.fn.kind == "entry" else 0
         """Registers that cost no occupancy."""
 
     def start(self) -> None:
@@ -529,12 +532,14 @@ def _choose(
     two: int,
     knobs: Knobs,
     late: LateReads | None,
+    dear: int,
 ) -> int:
     """The register for place 0 of a class, or -1.
 
     `used` are the registers allocated so far.  One of them that has been free for a while is better than the lowest
     register, because the scheduler can then move the new value up past the last reader of the old one.  With -g
-    `shown` chooses.  `three` and `two` are the registers that put as many sources of an instruction into one bank.
+    `shown` chooses.  `three` and `two` are the registers that put as many sources of an instruction into one bank,
+    `dear` those that may cost occupancy.
     """
     ok = _ALIGNED[c.mod, c.phase]
     if c.least > 0:
@@ -567,7 +572,7 @@ def _choose(
         if len(c.words) == 1:
             return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
         if late is None:
-            return _lowest(ok & ~cost & ~_exchanged(c) or ok & ~cost, two | -2 << FREE_WORDS)
+            return _lowest(ok & ~cost & ~_exchanged(c) or ok & ~cost, two | dear)
     rested = ok & ~cost
     for place, segs in c.words.items():
         if not rested:
@@ -592,7 +597,7 @@ def _choose(
             return _lowest(choice, two)
     if ok & ~cost:
         # A register more than needed may cost occupancy.
-        return _lowest(ok & ~cost, two | -2 << FREE_WORDS)
+        return _lowest(ok & ~cost, two | dear)
     return (ok & -ok).bit_length() - 1
 
 

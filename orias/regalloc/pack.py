@@ -14,15 +14,7 @@ from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
 from orias.target import features
-from orias.target.register_steps import (
-    FREE_WORDS,
-    STEPS,
-    SUB_PARTITIONS,
-    SYSTEM_REGISTERS,
-    live_words,
-    registers_for,
-    step_of,
-)
+from orias.target.register_steps import SYSTEM_REGISTERS, free_words, step_of, steps
 
 _ORDERS: Final = 4
 """Tries under one cap, each with another order of the classes."""
@@ -34,18 +26,17 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     high = result.highest[K_R]
     if fn.names or fn.kind != "entry" or fn.entry_regs:
         return
-    if fn.target.has(features.UNIFORM_BRANCHES) and high <= live_words(
-        registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS)
-    ):
+    free = free_words(fn.target)
+    if fn.target.has(features.UNIFORM_BRANCHES) and high <= free:
         _pack_closely(classes, result)
         return
-    if high <= FREE_WORDS:
+    if high <= free:
         return
     need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
     # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.
-    good = max(need + 1 + need // 64, FREE_WORDS)
-    step = step_of(high + 1 + SYSTEM_REGISTERS)
-    if high <= good or step_of(max(need, FREE_WORDS) + 1 + SYSTEM_REGISTERS) == step:
+    good = max(need + 1 + need // 64, free)
+    step = step_of(fn.target, high + 1 + SYSTEM_REGISTERS)
+    if high <= good or step_of(fn.target, max(need, free) + 1 + SYSTEM_REGISTERS) == step:
         return
     todo = sorted((c for c in classes.all() if c.file == K_R), key=usual_order)
     plain: dict[Cls, int] | None = None
@@ -54,7 +45,7 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     best = [c.slot for c in todo]
     used = result.used[K_R]
     # No cap between two steps lets more warps fit.
-    caps = [s - 1 - SYSTEM_REGISTERS for s in STEPS if good + 1 + SYSTEM_REGISTERS <= s < step]
+    caps = [s - 1 - SYSTEM_REGISTERS for s in steps(fn.target) if good + 1 + SYSTEM_REGISTERS <= s < step]
     if not caps and good + 1 < high:
         fn.packed = good + 2 + SYSTEM_REGISTERS
     low, at, top = -1, 0, len(caps)

@@ -8,7 +8,7 @@ from orias.ori.ir import Func
 from orias.regalloc.coalesce import Classes
 from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
-from orias.target.register_steps import MOST_REGISTERS, STEPS, SYSTEM_REGISTERS
+from orias.target.register_steps import MOST_REGISTERS, SYSTEM_REGISTERS, steps
 
 
 @final
@@ -31,7 +31,7 @@ def register_decision(fn: Func, peak: Peak) -> Decision:
     text = f"{fn.reg_count} registers: {peak.words} words are live at once, beside the stack pointer and {SYSTEM_REGISTERS} that are reserved"
     if fn.max_regs < MOST_REGISTERS:
         text += f"; the limit is {fn.max_regs}"
-    below = max((s for s in STEPS if s < fn.reg_count), default=0)
+    below = max((s for s in steps(fn.target) if s < fn.reg_count), default=0)
     if below:
         text += f"; more warps fit with {below} or fewer"
     numbers = {"registers": fn.reg_count, "live_words": peak.words, "limit": fn.max_regs, "next_step": below}

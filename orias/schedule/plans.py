@@ -12,7 +12,7 @@ from orias.schedule.sink import Piece, few_registers
 from orias.schedule.word_counts import WordCounting
 from orias.target import features
 from orias.target.register_steps import (
-    SUB_PARTITIONS,
+    lowest_step,
     most_words,
     registers_for,
     registers_of,
@@ -170,7 +170,7 @@ def _loads(b: Block) -> int:
 
 def _free_words(fn: Func) -> int:
     """Live words that cost no occupancy on the function's SM."""
-    return most_words(registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS))
+    return most_words(lowest_step(fn.target))
 
 
 def sink_all(fn: Func, lv: Liveness, lat: Latency, facts: SharedFacts, needs: list[int], wanted: int = 1 << 30) -> bool:

@@ -1,9 +1,11 @@
-"""How many registers a thread may have at each occupancy; the same on every SM.
+"""How many registers a thread may have at each occupancy.  SMs differ only in how many warps they hold at most.
 
 Source: ``docs/facts/register-allocation.md``.
 """
 
 from typing import Final
+
+from orias.target.profile import Target
 
 SUB_PARTITIONS: Final = 4
 """Sub-partitions of an SM, each with a scheduler; warps are distributed evenly over them."""
@@ -13,7 +15,8 @@ _STEP: Final = 8
 """A warp gets registers in multiples of this number per thread."""
 MOST_REGISTERS: Final = 255
 MOST_WARPS: Final = 16
-"""Largest number of warps of a sub-partition."""
+"""Largest number of warps of a sub-partition, of any SM."""
+_WARP: Final = 32
 SYSTEM_REGISTERS: Final = 2
 """The register count of a kernel is the highest register used + 1 + this number."""
 FEWEST_REGISTERS: Final = 24
@@ -36,17 +39,26 @@ def allowed(count: int) -> int:
 
 
 STEPS: Final[tuple[int, ...]] = tuple(sorted({registers_for(w) for w in range(1, MOST_WARPS + 1)}))
-"""Register counts beyond which fewer warps fit."""
-FREE_WORDS: Final = STEPS[0] - SYSTEM_REGISTERS - 1
-"""Up to this many live words, beside the stack pointer, fewer registers gain no occupancy on any target.
-
-R1 is the stack pointer: so many words need the registers up to the one of this number.
-"""
+"""Register counts beyond which fewer warps fit, on an SM that holds MOST_WARPS."""
 
 
-def free_words(limit: int) -> int:
-    """Live words up to which fewer registers gain nothing where a thread may have so many registers."""
-    return min(FREE_WORDS, live_words(limit))
+def lowest_step(target: Target) -> int:
+    """The register count up to which an SM is full of warps: fewer registers gain no occupancy there."""
+    return registers_for(target.number("threads_per_sm") // _WARP // SUB_PARTITIONS)
+
+
+def steps(target: Target) -> tuple[int, ...]:
+    """The register counts beyond which fewer warps fit on a target's SM."""
+    lowest = lowest_step(target)
+    return tuple(s for s in STEPS if s >= lowest)
+
+
+def free_words(target: Target, limit: int = MOST_REGISTERS) -> int:
+    """Live words, beside the stack pointer, up to which fewer registers gain nothing where a thread may have `limit` registers.
+
+    R1 is the stack pointer: so many words need the registers up to the one of this number.
+    """
+    return live_words(min(lowest_step(target), limit))
 
 
 def registers_that_hold(words: int) -> int:
@@ -68,9 +80,9 @@ def most_words(registers: int) -> int:
     return registers - _UNUSABLE
 
 
-def step_of(registers: int) -> int:
+def step_of(target: Target, registers: int) -> int:
     """The register count up to which as many warps fit as with this one."""
-    return next((s for s in STEPS if s >= registers), registers)
+    return next((s for s in steps(target) if s >= registers), registers)
 
 
 def step_that_holds(words: int) -> int:

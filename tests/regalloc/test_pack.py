@@ -52,9 +52,9 @@ def test_holes_are_filled() -> None:
         saved += before - high
         lost += high - need
         # What is found stays where more warps fit with it; else the function has an estimate.
-        assert result.highest[K_R] == before or step_of(result.highest[K_R] + 1 + SYSTEM_REGISTERS) < step_of(
-            before + 1 + SYSTEM_REGISTERS
-        )
+        assert result.highest[K_R] == before or step_of(
+            fn.target, result.highest[K_R] + 1 + SYSTEM_REGISTERS
+        ) < step_of(fn.target, before + 1 + SYSTEM_REGISTERS)
         # No two classes share a register at a point.
         taken: dict[tuple[int, int], int] = {}
         for c in classes.all():

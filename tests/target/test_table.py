@@ -162,6 +162,16 @@ def test_no_fact_of_the_driver_or_the_abi_outside() -> None:
     assert not numbers.get(abi.KEPT_R) and not numbers.get(abi.SCRATCH_R)
 
 
+@pytest.mark.parametrize("name, lowest", [("sm_75", 64), ("sm_80", 32), ("sm_89", 40), ("sm_90a", 32), ("sm_120a", 40)])
+def test_the_lowest_step_of_registers_is_that_of_a_full_sm(name: str, lowest: int) -> None:
+    target = TARGETS[name]
+    assert register_steps.steps(target)[0] == register_steps.lowest_step(target) == lowest
+    assert register_steps.step_of(target, 1) == register_steps.step_of(target, lowest) == lowest
+    assert register_steps.step_of(target, lowest + 1) > lowest
+    warps = target.number("threads_per_sm") // 32
+    assert register_steps.warps_with(lowest) >= warps > register_steps.warps_with(lowest + 1)
+
+
 def test_register_steps() -> None:
     assert register_steps.STEPS == (32, 40, 48, 56, 64, 72, 80, 96, 128, 168, 255)
     for path, tree in trees().items():
