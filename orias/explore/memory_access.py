@@ -13,8 +13,7 @@ from orias.check.code import Node
 from orias.explore.lane_values import DATA, STRIDE, THREAD, WARP, Lanes, Pattern
 from orias.isa.op import F_ATOMIC, F_READ, F_WRITE, GLOBAL, LOCAL, SHARED, TENSOR
 from orias.isa.operand import INV, PT
-from orias.isa.operations import facts
-from orias.perf.access_bytes import access_size
+from orias.isa.operations import access_bytes, facts
 from orias.perf.access_cost import SECTOR, conflicts, global_cost, least_turns
 
 Json = dict[str, Any]
@@ -49,7 +48,7 @@ def access(n: Node, addresses: list[Lanes]) -> Json | None:
     known = facts(op.base)
     sized = kind != "copy" or (known is not None and known.value("model", op.mods) == "copy")
     matrices = next((int(m) for m in op.mods if m in ("2", "4")), 1) if op.base in _MATRIX else 0
-    size = (4 * matrices if matrices else access_size(op.mods)) if sized and space != "tensor" else None
+    size = (4 * matrices if matrices else access_bytes(op.mods)) if sized and space != "tensor" else None
     sides: list[Json] = []
     if size is not None and matrices:
         sides = [_matrix(addresses[0], matrices)]

@@ -31,6 +31,8 @@ _VECTORS: Final[dict[str, int]] = {
     "E4M3x8": 2, "E4M3x16": 4, "E5M2x8": 2, "E5M2x16": 4,
 }  # fmt: skip
 """Registers of the vectors of atomic operations."""
+_NARROW: Final[dict[str, int]] = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
+"""Bytes of accesses to less than a word."""
 
 
 def data_words(mods: tuple[str, ...]) -> int:
@@ -45,6 +47,14 @@ def data_words(mods: tuple[str, ...]) -> int:
         if m in _VECTORS:
             return _VECTORS[m]
     return 1
+
+
+def access_bytes(mods: tuple[str, ...]) -> int:
+    """Bytes that a load, store or atomic moves per thread, by its size modifier."""
+    for m in mods:
+        if m in _NARROW:
+            return _NARROW[m]
+    return 4 * data_words(mods)
 
 
 def _accumulator_words(mods: tuple[str, ...]) -> int:

@@ -4,9 +4,10 @@ from typing import Final
 
 from orias.isa.op import F_CONSTMEM, F_DISTANT, F_FENCE, F_READ, F_SIZED, F_WRITE, Op
 from orias.isa.operand import K_R, RZ, Opnd, has_modifiers, in_file, is_imm, is_vreg, lane_words, with_word_lane
+from orias.isa.operations import access_bytes
 from orias.ori.ir import Func, Inst
 
-_SIZES: Final[dict[str, int]] = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_SIZES: Final = frozenset(("U8", "S8", "U16", "S16", "64", "128"))
 _HINTS: Final = frozenset(("E", "U", "EF", "EL", "NA", "EU", "LU", "LTC64B", "LTC128B", "LTC256B", "CONSTANT"))
 """Modifiers that change neither size nor order of an access."""
 _WORD: Final = 4
@@ -42,10 +43,7 @@ def is_store(inst: Inst) -> bool:
 
 def size_of(o: Op) -> int:
     """Bytes that a plain access touches."""
-    for m in o.mods:
-        if m in _SIZES:
-            return _SIZES[m]
-    return _WORD
+    return access_bytes(o.mods)
 
 
 def is_signed(o: Op) -> bool:

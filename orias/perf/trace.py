@@ -11,7 +11,7 @@ import numpy.typing as npt
 from orias.check.code import ENDS, JUMPS, RETURNS
 from orias.isa.op import F_JUMP, GLOBAL, LOCAL, SHARED, Op
 from orias.isa.operand import PT
-from orias.perf.access_bytes import access_size
+from orias.isa.operations import access_bytes
 from orias.perf.access_cost import conflicts, global_cost, sectors_of
 from orias.perf.kernel_steps import KernelCode
 from orias.sim.core.image import DEFAULT_STEPS, Image
@@ -110,7 +110,7 @@ class Recorder:
         addresses = get(self.m, act).astype(np.int64)
         if len(addresses) != act.n:
             addresses = np.broadcast_to(addresses, (act.n,))
-        size = access_size(op.mods)
+        size = access_bytes(op.mods)
         starts = np.flatnonzero(np.diff(act.warp_of, prepend=-1))
         ends = np.append(starts[1:], act.n)
         shared = op.space == SHARED

@@ -53,10 +53,10 @@ from orias.isa.operand import (
     reg_id,
     word_text,
 )
+from orias.isa.operations import access_bytes
 from orias.isa.roles import NEXT_ADDRESS
 from orias.ori.ir import OP_IN_TURN, Block, Func, Inst
 from orias.ori.reads_writes import Access
-from orias.passes.access_size import size_of
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 
@@ -503,13 +503,9 @@ class _Builder:
 def _bytes(op: Op) -> int:
     """Upper bound of the bytes that a memory operation accesses."""
     mods = op.mods
-    if "256" in mods:
-        return 32
-    if op.flags & F_SIZED:
-        return size_of(op)
-    if "128" in mods:
-        return 16
-    return 8 if "64" in mods else 64
+    if op.flags & F_SIZED or "256" in mods:
+        return access_bytes(mods)
+    return 16 if "128" in mods else 8 if "64" in mods else 64
 
 
 def _may_alias(a: _Access, b: _Access) -> bool:

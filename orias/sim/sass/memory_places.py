@@ -16,7 +16,7 @@ from orias.isa.operand import (
     is_zero_reg,
     suffix_of,
 )
-from orias.isa.operations import data_words
+from orias.isa.operations import access_bytes, data_words
 from orias.sim.core.banked_memory import _Flat
 from orias.sim.core.sim_errors import Fault, OutOfBounds
 from orias.sim.core.site import Exec, Getter, Site
@@ -155,12 +155,7 @@ def access_size(s: Site) -> tuple[int, bool]:
     """(bytes, sign-extended) of a load or store."""
     if s.op.base == "LDGMC":
         return 4 * data_words(s.op.mods), False
-    signed = s.has("S8") or s.has("S16")
-    if s.has("U8") or s.has("S8"):
-        return 1, signed
-    if s.has("U16") or s.has("S16"):
-        return 2, signed
-    return (32 if s.has("256") else 16 if s.has("128") else 8 if s.has("64") else 4), signed
+    return access_bytes(s.op.mods), s.has("S8") or s.has("S16")
 
 
 def space_of(operation: op.Op) -> int:
