@@ -33,15 +33,15 @@ def _fold_constant(fn: Func) -> bool:
         if t.op.base != "BRA" or len(b.succs) != 2:
             continue
         if b.succs[0] is b.succs[1]:
-            _drop_edge(b, 1)
+            drop_edge(b, 1)
             b.insts.pop()
             changed = True
         elif not t.src and t.guard in (PT, UPT):
-            _drop_edge(b, 0)
+            drop_edge(b, 0)
             b.insts.pop()
             changed = True
         elif not t.src and t.guard in (NOT_PT, NOT_UPT):
-            _drop_edge(b, 1)
+            drop_edge(b, 1)
             b.insts.pop()
             changed = True
     for b in fn.blocks:
@@ -53,19 +53,19 @@ def _fold_constant(fn: Func) -> bool:
             if inst.op.flags & F_LEAVES and inst.guard == PT and k + 1 < len(b.insts):
                 del b.insts[k + 1 :]
                 while b.succs:
-                    _drop_edge(b, 0)
+                    drop_edge(b, 0)
                 changed = True
                 break
     # A guarded exit whose guard became PT ends the block even as its last instruction.
     for b in fn.blocks:
         if b.succs and b.insts and b.insts[-1].op.flags & F_LEAVES and b.insts[-1].guard == PT:
             while b.succs:
-                _drop_edge(b, 0)
+                drop_edge(b, 0)
             changed = True
     return changed
 
 
-def _drop_edge(b: Block, k: int) -> None:
+def drop_edge(b: Block, k: int) -> None:
     """Remove the edge to succs[k], with the phi operands it carries."""
     s = b.succs.pop(k)
     s.drop_pred(s.preds.index(b))
@@ -103,7 +103,7 @@ def _skip_empty(fn: Func) -> bool:
             fn.enter_like(target, p, b)
             changed = True
         if not b.preds:
-            _drop_edge(b, 0)
+            drop_edge(b, 0)
             fn.blocks.remove(b)
             changed = True
             break

@@ -46,7 +46,7 @@ class Body:
     """The blocks of a loop in reverse postorder.
 
     The first is the header, with two predecessors; the last ends with a conditional branch between the header and a block outside, and
-    no other block leaves the loop.
+    no other block leaves the loop (but see :func:`find_bodies`).
     """
 
     __slots__ = ("blocks", "entry")
@@ -93,8 +93,8 @@ class Body:
         return {vreg(d): i for b in self.blocks for i in b.insts for d in i.dst if is_vreg(d)}
 
 
-def find_bodies(fn: Func, forest: LoopForest) -> list[Body]:
-    """The loops that may be written out, as far as their shape goes."""
+def find_bodies(fn: Func, forest: LoopForest, exits: bool = False) -> list[Body]:
+    """The loops that may be written out, as far as their shape goes; with `exits` those too that other blocks than the last one leave."""
     keep = label_targets(fn)
     outer = {loop.parent.header.id for loop in forest.loops if loop.parent is not None}
     place = {b.id: k for k, b in enumerate(reverse_postorder(fn))}
@@ -108,7 +108,7 @@ def find_bodies(fn: Func, forest: LoopForest) -> list[Body]:
         if any(s is not loop.header and s.id in inside and place[s.id] <= place[b.id] for b in blocks for s in b.succs):
             # A cycle with two ways in, which is no loop of the forest.
             continue
-        if all(_may_repeat(b) and (b is loop.latches[0] or _stays_inside(b, inside)) for b in blocks):
+        if all(_may_repeat(b) and (b is loop.latches[0] or _stays_inside(b, inside, exits)) for b in blocks):
             blocks.sort(key=lambda b: place[b.id])
             out.append(Body(blocks, 1 - loop.header.preds.index(loop.latches[0])))
     return out
@@ -125,10 +125,10 @@ def _has_shape(loop: Loop, inside: set[int]) -> bool:
     return sum(s.id in inside for s in latch.succs) == 1
 
 
-def _stays_inside(b: Block, inside: set[int]) -> bool:
-    """True for a block that ends with at most a branch, and does not leave the loop."""
+def _stays_inside(b: Block, inside: set[int], exits: bool) -> bool:
+    """True for a block that ends with at most a branch, and does not leave the loop unless `exits`."""
     t = b.terminator()
-    return (t is None or (t.op.base == "BRA" and not t.src)) and all(s.id in inside for s in b.succs)
+    return (t is None or (t.op.base == "BRA" and not t.src)) and (exits or all(s.id in inside for s in b.succs))
 
 
 def _may_repeat(b: Block) -> bool:
