@@ -23,10 +23,11 @@ from orias.isa.operand import (
     is_vreg,
     vreg,
     with_word_lane,
+    without_lane,
 )
 from orias.ori.ir import OP_PACK, Inst
 from orias.passes.funnels import join_pairs, join_words
-from orias.passes.simplify import RULES, Cx, portable
+from orias.passes.simplify import RULES, Cx, pack, portable
 from orias.semantics.integers import (
     add,
     constant64_of,
@@ -458,6 +459,23 @@ def _lea64(cx: Cx, inst: Inst, x: Opnd, k: int, y: Opnd) -> None:
     cx.rewrite(inst, OP_PACK, [low, high])
 
 
+def _pack(cx: Cx, inst: Inst) -> None:
+    """The words of (x << k) + y where x became a constant: y plus a constant."""
+    pack(cx, inst)
+    if inst.op is not OP_PACK or len(inst.src) != 2 or cx.fn.expanded:
+        return
+    low, high = cx.definition(inst.src[0]), cx.definition(inst.src[1])
+    if low is None or high is None or low.op is not _LEA or len(low.dst) != 2 or high.op is not _LEA_HI_X:
+        return
+    x, upper, k = constant_of(low.src[0]), constant_of(high.src[2]), constant_of(low.src[2])
+    y = without_lane(low.src[1])
+    if x is None or upper is None or k is None or not is_vreg(y) or has_flags(y) or cx.fn.width(y) != 2:
+        return
+    words = [with_word_lane(y, 0), with_word_lane(y, 1)]
+    if high.src == [low.src[0], words[1], high.src[2], low.src[2], low.dst[1]] and low.src[1] == words[0]:
+        cx.rewrite(inst, _IADD64, [y, imm64(shift_left(upper << 32 | x, k, 64))])
+
+
 def _multiply64(cx: Cx, inst: Inst) -> None:
     """Products by constants: shifts for powers of two, one wide multiplication for extended words."""
     x, y = inst.src
@@ -509,6 +527,15 @@ def _shift64(cx: Cx, inst: Inst) -> None:
     extended = _extended(cx, x)
     if extended is not None:
         cx.rewrite(inst, _WIDE[extended[1]], [extended[0], imm(shift_left(1, k)), RZ])
+        return
+    d = cx.absorbable(x)
+    if d is not None and d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1:
+        inner = constant64_of(d.src[1])
+        if inner is not None and not has_flags(d.src[0]) and _stable(d.src[0]):
+            # Constants move outwards, where an address can take them: the upper bits that are lost are the same.
+            t = cx.insert("shl64", [cx.fn.new_vreg(K_R, 2)], [d.src[0], n], inst.loc)
+            _shift64(cx, t)
+            cx.rewrite(inst, _IADD64, [t.dst[0], imm64(shift_left(inner, k, 64))])
 
 
 def _shift_right64(cx: Cx, inst: Inst) -> None:
@@ -582,6 +609,7 @@ RULES["BMSK"] = _mask
 RULES["IADD3"] = _add3
 RULES["IMAD"] = _mad
 RULES["iadd64"] = _add64
+RULES["pack"] = _pack
 RULES["imul64"] = _multiply64
 RULES["shl64"] = _shift64
 RULES["shr64"] = _shift_right64

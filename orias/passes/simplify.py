@@ -512,7 +512,7 @@ def _split_constants(cx: Cx, inst: Inst) -> list[Opnd]:
     return words
 
 
-def _pack(cx: Cx, inst: Inst) -> None:
+def pack(cx: Cx, inst: Inst) -> None:
     """A pack of all lanes of one register, in order, is that register; a pack of constants is a constant."""
     src = _split_constants(cx, inst)
     if inst.guard != PT:
@@ -538,7 +538,7 @@ def _pack(cx: Cx, inst: Inst) -> None:
         cx.to_copy(inst, without_lane(first))
 
 
-RULES["pack"] = _pack
+RULES["pack"] = pack
 
 
 def _substitute_phis(cx: Cx) -> None:

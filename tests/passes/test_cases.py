@@ -19,6 +19,7 @@ WITHOUT = {
     "exclusive_conditions": "what conditions say, which tests/passes/test_exclusive_conditions.py checks",
     "funnels": "shifts that one funnel shift replaces, in the cases of rules_int and rules_logic, which ask for them",
     "instrument": "instructions of options, which tests/passes/test_instrument.py compares with those of ptxas",
+    "known_iterations": "what iterations with known counters do, in the cases of unroll and untaken_exits, which ask for it",
     "loop_bodies": "the shape of loops and copies of their bodies, which unrolling asks for",
     "loop_decisions": "remarks on loops, which tests/explore/test_remarks.py checks",
     "offsets": "the width of offsets, which other passes ask for",
