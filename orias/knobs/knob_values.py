@@ -41,6 +41,8 @@ class Knobs:
         "reg_alloc_max_spill_rounds",
         "reg_alloc_pack_budget",
         "reg_alloc_pack_trials",
+        "reg_alloc_few_failures",
+        "reg_alloc_few_failures_trials",
         "reg_alloc_remat_gain",
         "reg_alloc_remat_inst",
         "reg_alloc_remat_rounds",
@@ -56,6 +58,7 @@ class Knobs:
         "reg_tgt_extra_steps",
         "remat_inst_per_word",
         "remat_spilled_inst_per_word",
+        "remat_spilled_words",
         "remat_condition_budget",
         "remat_max_blocks",
         "remat_peak_slack",
@@ -176,6 +179,7 @@ class Knobs:
     remat_peak_slack: int
     remat_inst_per_word: int
     remat_spilled_inst_per_word: int
+    remat_spilled_words: int
     remat_places: int
     remat_condition_budget: int
     remat_max_blocks: int
@@ -249,6 +253,8 @@ class Knobs:
     reg_alloc_spill_together: int
     reg_alloc_spill_share: int
     reg_alloc_spill_budget: int
+    reg_alloc_few_failures: int
+    reg_alloc_few_failures_trials: int
     reg_alloc_remat_gain: int
     reg_alloc_remat_inst: int
     reg_alloc_remat_rounds: int

@@ -397,7 +397,9 @@ class _Peak:
         """The values to compute at the head of a block for a given one, sources first; empty if there are too many, or another would live longer for it."""
         inside = self._common_loop(x) is not None
         knobs = self.fn.knobs
-        often = knobs.remat_spilled_inst_per_word if self.lacking > 0 else knobs.remat_inst_per_word
+        # Where much more is spilled in any case, the words that this saves are not worth it.
+        few = 0 < self.lacking <= knobs.remat_spilled_words
+        often = knobs.remat_spilled_inst_per_word if few else knobs.remat_inst_per_word
         most = self.fn.vwidth[v] * (1 if inside else often)
         out: list[int] = []
         left = [v]

@@ -72,13 +72,13 @@ class Again:
         self.held: Final[int] = held
 
 
-def recomputable(classes: Classes, constants: Mapping[Cls, Inst], excess: list[int], turn: int) -> dict[Cls, Again]:
+def recomputable(classes: Classes, constants: Mapping[Cls, Inst], excess: list[int], early: bool) -> dict[Cls, Again]:
     """Classes of one register with one definition, by a fixed-latency operation that can be repeated at every use.
 
-    `constants`: classes that are rematerialised without any register; `excess`: what each point lacks of the R registers; `turn`: the
-    rounds of spilling before this one.
+    `constants`: classes that are rematerialised without any register; `excess`: what each point lacks of the R registers; `early`:
+    other values than constants may live longer for it, in the hope of many rounds to come.
     """
-    return _Values(classes, constants, excess, turn < classes.rg.fn.knobs.reg_alloc_remat_rounds).found()
+    return _Values(classes, constants, excess, early).found()
 
 
 def sources(maker: Inst) -> list[int]:
@@ -111,7 +111,6 @@ class _Values:
         self.excess: Final[list[int]] = excess
         self.late: Final[Units] = units(rg.fn.target.latency_class)
         self.early: Final[bool] = early
-        """No range becomes longer in later rounds, each of which is to come closer to the end, but that of a constant."""
         self.most: Final[int] = rg.fn.knobs.reg_alloc_remat_inst if early else _PLAIN
         words = sum(len(c.words) for c in classes.all() if c.file == K_UR)
         self.uniform: Final[bool] = words < usable(rg.fn, K_UR).bit_count()

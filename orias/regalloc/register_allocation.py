@@ -127,6 +127,23 @@ def allocate_checked(fn: Func, own_sections: bool = False) -> None:
 
 def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
     """Allocate and spill until everything fits."""
+    start: list[tuple[Func, SpillState]] = []
+    decided = len(fn.decisions or ())
+    try:
+        return _rounds(fn, state, start)
+    except OutOfRegisters:
+        if not start:
+            raise
+    # What lives longer so that others can be computed again may be in the way of all that could still be spilled.
+    restore(fn, start[0][0])
+    state.take(start[0][1])
+    if fn.decisions is not None:
+        del fn.decisions[decided:]
+    return _rounds(fn, state, None)
+
+
+def _rounds(fn: Func, state: SpillState, start: list[tuple[Func, SpillState]] | None) -> tuple[Classes, Assignment]:
+    """As :func:`_solve`.  `start` gets copies of the function and the state before the first spill; None: no value lives longer for another."""
     # Penalties record where an attempt failed although enough registers were free: file -> uid of an instruction ->
     # words.
     penalty: dict[int, dict[int, int]] = {}
@@ -150,7 +167,8 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             pack_registers(classes, result)
             return classes, result
         makers = rematerialisable(classes, state)
-        again = recomputable(classes, makers, Pressure(classes, K_R, None).excess, turn)
+        early = start is not None and turn < fn.knobs.reg_alloc_remat_rounds
+        again = recomputable(classes, makers, Pressure(classes, K_R, None).excess, early)
         victims: list[Cls] = []
         for file in lacking:
             victims.extend(_victims(classes, file, result, state.temps, makers, again, penalty)[0])
@@ -165,6 +183,8 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             if result.failed:
                 break
             return classes, result
+        if start is not None and not start:
+            start.append((clone(fn), state.copy()))
         spill(classes, victims, state, room, {**{c: x.maker for c, x in again.items()}, **makers})
         classes = _tied_classes(fn)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
