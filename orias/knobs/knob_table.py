@@ -105,6 +105,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("RematPeaks", 3, 0, 64, "blocks", "OriDoRemat", "Blocks of high need of registers that are relieved."),
     Knob("RematPeakSlack", 6, 0, 255, "words", "OriDoRemat", "Distance from the highest need of the function within which a block counts as one of these."),
     Knob("RematInstPerWord", 2, 0, 64, "instructions", "OriDoRemat", "Instructions that are computed a second time for each word that a block need not hold."),
+    Knob("RematSpilledInstPerWord", 6, 0, 64, "instructions", "OriDoRemat", "The same in a block that would spill a few words."),
+    Knob("RematSpilledWords", 4, 0, 255, "words", "OriDoRemat", "How many words these are."),
     Knob("RematPlaces", 2, 0, 64, "blocks", "OriDoRemat", "Places where one value is computed again at most."),
     Knob("RematMaxBlocks", 2_000, 0, _M, "blocks", "OriDoRemat", "Functions with more blocks are left alone."),
     Knob("RematConditionBudget", 100_000, 0, 100 * _M, "instructions", "OriDoRemat", "Instructions of a block that are looked at to compute conditions again (0: none is computed again)."),
@@ -166,6 +168,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     # allocation
     Knob("LoopWeightBits", 3, 0, 8, "bits", "AllocateRegisters, ConvertToUniformReg", "Logarithm of the iterations that a loop counts for."),
     Knob("RegAllocNumNonSpillTrials", 8, 1, 256, "tries", "AllocateRegisters", "Orders that are tried before something is spilled.", True),
+    Knob("RegAllocFewFailuresTrials", 32, 1, 256, "tries", "AllocateRegisters", "The same where one of these left few values without a place."),
+    Knob("RegAllocFewFailures", 2, 0, 1_000, "values", "AllocateRegisters", "What few of them are."),
     Knob("RegAllocTrialFailures", 24, 0, 100_000, "values", "AllocateRegisters", "Values without a place in the first order, in a function of hundreds, above which no other order is tried."),
     Knob("RegAllocCoalesceMaxWords", 16, 8, 64, "words", "AllocateRegisters", "Width that registers joined because of a move may come to."),
     Knob("RegAllocRestDistance", 8, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after its last use, where there are enough."),
@@ -181,6 +185,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("RegAllocSpillShare", 4, 2, 256, "values", "AllocateRegisters", "Of so many of them, one register."),
     Knob("RegAllocSpillBudget", 200 * _M, 1_024, 2_000 * _M, "bits", "AllocateRegisters", "Work of the choice of what to spill."),
     Knob("RegAllocRematGain", 4, 1, 1_000, "", "AllocateRegisters", "How many times cheaper than a spill it is to compute a value again."),
+    Knob("RegAllocRematInst", 6, 1, 64, "instructions", "AllocateRegisters", "Instructions that compute a value again, with those for its sources, where it would be spilled."),
+    Knob("RegAllocRematRounds", 8, 0, 1_000, "rounds", "AllocateRegisters", "Rounds of spilling in which a value that is computed again may let others live longer."),
     Knob("RegAllocShareDistance", 12, 0, 10_000, "instructions", "AllocateRegisters", "Distance within which a reloaded value stays in its register for the next reader."),
     Knob("RegAllocShareSpans", 24, 1, 1_024, "spans", "AllocateRegisters", "Stretches of code through which a reloaded value is followed."),
 )  # fmt: skip

@@ -41,7 +41,11 @@ class Knobs:
         "reg_alloc_max_spill_rounds",
         "reg_alloc_pack_budget",
         "reg_alloc_pack_trials",
+        "reg_alloc_few_failures",
+        "reg_alloc_few_failures_trials",
         "reg_alloc_remat_gain",
+        "reg_alloc_remat_inst",
+        "reg_alloc_remat_rounds",
         "reg_alloc_rest_distance",
         "reg_alloc_share_distance",
         "reg_alloc_share_spans",
@@ -53,6 +57,8 @@ class Knobs:
         "reg_alloc_spill_step_most",
         "reg_tgt_extra_steps",
         "remat_inst_per_word",
+        "remat_spilled_inst_per_word",
+        "remat_spilled_words",
         "remat_condition_budget",
         "remat_max_blocks",
         "remat_peak_slack",
@@ -172,6 +178,8 @@ class Knobs:
     remat_peaks: int
     remat_peak_slack: int
     remat_inst_per_word: int
+    remat_spilled_inst_per_word: int
+    remat_spilled_words: int
     remat_places: int
     remat_condition_budget: int
     remat_max_blocks: int
@@ -245,7 +253,11 @@ class Knobs:
     reg_alloc_spill_together: int
     reg_alloc_spill_share: int
     reg_alloc_spill_budget: int
+    reg_alloc_few_failures: int
+    reg_alloc_few_failures_trials: int
     reg_alloc_remat_gain: int
+    reg_alloc_remat_inst: int
+    reg_alloc_remat_rounds: int
     reg_alloc_share_distance: int
     reg_alloc_share_spans: int
 

@@ -228,7 +228,8 @@ class _Peak:
         for v in sorted(idle, key=lambda v: -self.rank[self.defs[v].uid]):
             if not _is_free(self.defs[v]):
                 self._sink(v)
-        idle_mask = sum(1 << v for v in idle)
+        # Others may be computed from what stays in any case: phis, loads.
+        idle_mask = sum(1 << v for v in idle if _is_free(self.defs[v]) or pure(self.defs[v]))
         for v in idle:
             if not _is_free(self.defs[v]) and self.defs[v].uid not in self.moved:
                 if not self._compute_again(v, idle_mask) and self.lacking > 0:
@@ -395,7 +396,11 @@ class _Peak:
     def _chain(self, v: int, idle: int, x: Block) -> list[int]:
         """The values to compute at the head of a block for a given one, sources first; empty if there are too many, or another would live longer for it."""
         inside = self._common_loop(x) is not None
-        most = self.fn.vwidth[v] * (1 if inside else self.fn.knobs.remat_inst_per_word)
+        knobs = self.fn.knobs
+        # Where much more is spilled in any case, the words that this saves are not worth it.
+        few = 0 < self.lacking <= knobs.remat_spilled_words
+        often = knobs.remat_spilled_inst_per_word if few else knobs.remat_inst_per_word
+        most = self.fn.vwidth[v] * (1 if inside else often)
         out: list[int] = []
         left = [v]
         while left:

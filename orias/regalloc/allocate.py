@@ -174,7 +174,7 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     in_vain = 0
     rest = [c for c in result.failed if c.file != file]
     todo.sort(key=usual_order)
-    for k in range(knobs.reg_alloc_num_non_spill_trials):
+    for k in range(max(knobs.reg_alloc_num_non_spill_trials, knobs.reg_alloc_few_failures_trials)):
         if k == 1:
             todo.sort(key=_longest)
         elif k > 1:
@@ -191,6 +191,8 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
             return True
         in_vain = 0 if len(failed) < fewest else in_vain + 1
         fewest = min(fewest, len(failed))
+        if k + 1 >= knobs.reg_alloc_num_non_spill_trials and fewest > knobs.reg_alloc_few_failures:
+            break
         if len(todo) >= _LARGE and (in_vain >= _IN_VAIN or (k == 1 and fewest > _HOPELESS)):
             break
     result.failed = rest + failed

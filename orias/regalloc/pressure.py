@@ -7,7 +7,7 @@ techniques for optimizing compilers", 1989).  Values without uses in the region 
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Final, final
 
 from orias.isa.op import F_WGMMA
@@ -16,6 +16,7 @@ from orias.regalloc.allocate import clobber_mask
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.limits import missing_registers
+from orias.regalloc.recompute import Again
 
 
 @final
@@ -68,18 +69,22 @@ class Pressure:
 class Candidate:
     """The cost of spilling one class (weighted references), and the points at which it still needs a register."""
 
-    __slots__ = ("cls", "cost", "stubs")
+    __slots__ = ("cls", "cost", "held", "stubs")
 
     def __init__(self, cls: Cls) -> None:
         self.cls: Final[Cls] = cls
         self.cost: int = 0
+        self.held: int = 0
+        """Words of other classes that live on instead."""
         self.stubs: set[int] = set()
 
 
-def candidates(classes: Classes, file: int, temps: set[int], cheap: Container[Cls]) -> list[Candidate]:
+def candidates(
+    classes: Classes, file: int, temps: set[int], constants: Container[Cls], again: Mapping[Cls, Again]
+) -> list[Candidate]:
     """The classes of a file that may be spilled: all except those that consist of spill temporaries.
 
-    Classes in `cheap` need no memory.
+    `constants` and those of `again` need no memory: they are rematerialised.
     """
     rg = classes.rg
     fn = rg.fn
@@ -108,9 +113,14 @@ def candidates(classes: Classes, file: int, temps: set[int], cheap: Container[Cl
         c = classes.of[v]
         if c is not None and all(m in temps for m, _ in c.members):
             table.pop(c, None)
+    gain = fn.knobs.reg_alloc_remat_gain
     for c, x in table.items():
-        if c in cheap:
-            x.cost = max(1, x.cost // fn.knobs.reg_alloc_remat_gain)
+        if c in constants:
+            x.cost = max(1, x.cost // gain)
+        elif c in again:
+            # Each further operation costs as much of what is left of a spill as the first one does of a spill.
+            x.cost = max(1, x.cost * (gain - 1 + again[c].count) // gain**2)
+            x.held = again[c].held
     return list(table.values())
 
 
@@ -168,6 +178,9 @@ class _Crowd:
             mask &= ~stubs
             if mask:
                 out.append(mask)
+        if x.held:
+            # What lives on does so at no more points than the value.
+            out = sorted(out, key=int.bit_count)[: -x.held]
         return out
 
     def gain(self, masks: list[int]) -> int:
@@ -267,7 +280,7 @@ def room_left(pressure: Pressure, victims: list[Cls], pool: list[Candidate]) -> 
     for x in pool:
         if x.cls in gone:
             stubs = sorted(x.stubs)
-            for segs in x.cls.words.values():
+            for segs in list(x.cls.words.values())[x.held :]:
                 for s, e, _ in segs:
                     change[s] += 1
                     change[e] -= 1

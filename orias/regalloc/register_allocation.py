@@ -16,13 +16,14 @@ from orias.regalloc.call_registers import expand_calls
 from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.files import FILES, usable
 from orias.regalloc.frame import finish_frame
+from orias.regalloc.frame_base import read_frame_base
 from orias.regalloc.locate import locate
 from orias.regalloc.operation_needs import check_operations
 from orias.regalloc.pack import pack_registers
 from orias.regalloc.physical import Trace, expand
 from orias.regalloc.pressure import Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
-from orias.regalloc.recompute import recomputable
+from orias.regalloc.recompute import Again, recomputable
 from orias.regalloc.register_decision import Peak, register_decision
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
 from orias.regalloc.spill_base import reserve_base, use_base, wants_base
@@ -126,6 +127,23 @@ def allocate_checked(fn: Func, own_sections: bool = False) -> None:
 
 def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
     """Allocate and spill until everything fits."""
+    start: list[tuple[Func, SpillState]] = []
+    decided = len(fn.decisions or ())
+    try:
+        return _rounds(fn, state, start)
+    except OutOfRegisters:
+        if not start:
+            raise
+    # What lives longer so that others can be computed again may be in the way of all that could still be spilled.
+    restore(fn, start[0][0])
+    state.take(start[0][1])
+    if fn.decisions is not None:
+        del fn.decisions[decided:]
+    return _rounds(fn, state, None)
+
+
+def _rounds(fn: Func, state: SpillState, start: list[tuple[Func, SpillState]] | None) -> tuple[Classes, Assignment]:
+    """As :func:`_solve`.  `start` gets copies of the function and the state before the first spill; None: no value lives longer for another."""
     # Penalties record where an attempt failed although enough registers were free: file -> uid of an instruction ->
     # words.
     penalty: dict[int, dict[int, int]] = {}
@@ -138,7 +156,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             classes = _tied_classes(fn)
     # Rounds of spilling for operations that then run one at a time after all would be in vain.
     rounds = 0 if cannot_be_pending(classes) else fn.knobs.reg_alloc_max_spill_rounds
-    for _ in range(rounds):
+    for turn in range(rounds):
         result = Assignment()
         lacking = [file for file in FILES if file != K_R and not allocate(classes, file, result)]
         # Where there are more words than registers no attempt is needed: it fails for certain.
@@ -149,22 +167,25 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             pack_registers(classes, result)
             return classes, result
         makers = rematerialisable(classes, state)
-        makers = {**recomputable(classes, makers), **makers}
+        early = start is not None and turn < fn.knobs.reg_alloc_remat_rounds
+        again = recomputable(classes, makers, Pressure(classes, K_R, None).excess, early)
         victims: list[Cls] = []
         for file in lacking:
-            victims.extend(_victims(classes, file, result, state.temps, makers, penalty)[0])
+            victims.extend(_victims(classes, file, result, state.temps, makers, again, penalty)[0])
         # Values of other files that are spilled move to R, in another round.  In this one R needs no attempt.
         if not victims and not crowded:
             crowded = not lacking or not allocate(classes, K_R, result, closely)
         room: list[int] = []
         if crowded:
-            chosen, room = _victims(classes, K_R, result, state.temps, makers, penalty)
+            chosen, room = _victims(classes, K_R, result, state.temps, makers, again, penalty)
             victims[:0] = chosen
         if not victims:
             if result.failed:
                 break
             return classes, result
-        spill(classes, victims, state, room, makers)
+        if start is not None and not start:
+            start.append((clone(fn), state.copy()))
+        spill(classes, victims, state, room, {**{c: x.maker for c, x in again.items()}, **makers})
         classes = _tied_classes(fn)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
     raise OutOfRegisters(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
@@ -199,6 +220,7 @@ def _victims(
     result: Assignment,
     temps: set[int],
     makers: dict[Cls, Inst],
+    again: dict[Cls, Again],
     penalties: dict[int, dict[int, int]],
 ) -> tuple[list[Cls], list[int]]:
     """Classes to spill for the failures in one file, and the R registers then free at each point (for the file R only).
@@ -207,7 +229,7 @@ def _victims(
     """
     rg = classes.rg
     penalty = penalties.setdefault(file, {})
-    pool = candidates(classes, file, temps, makers)
+    pool = candidates(classes, file, temps, makers, again)
     pressure = Pressure(classes, file, _spread(rg, penalty))
     victims = choose_victims(pressure, pool)
     if not victims:
@@ -289,6 +311,7 @@ def prepare(fn: Func) -> None:
     """Leave SSA, remove unreachable blocks and set loop depths."""
     remove_unreachable(fn)
     find_loops(fn, dominators(fn))
+    read_frame_base(fn)
     join_vectors(fn)
     leave_ssa(fn)
     tie_accumulators(fn)

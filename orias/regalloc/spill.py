@@ -89,6 +89,19 @@ class SpillState:
         self.uids: set[int] = set()
         """Uids of spill loads and stores."""
 
+    def copy(self) -> "SpillState":
+        """A state with the same contents."""
+        out = SpillState()
+        out.take(self)
+        return out
+
+    def take(self, other: "SpillState") -> None:
+        """Become a copy of another state."""
+        self.stored = dict(other.stored)
+        self.size = other.size
+        self.temps, self.shared = set(other.temps), set(other.shared)
+        self.made, self.uids = set(other.made), set(other.uids)
+
 
 @final
 class Held:

@@ -88,6 +88,8 @@ FACTS = {
     "regalloc/coalesce.py:_FAR": "more than any point",
     "regalloc/coalesce.py:_LONG_ALIGN": "alignment of the encoding",
     "regalloc/coalesce.py:_TIE_WEIGHT": "more than any move: the operation needs it",
+    "regalloc/recompute.py:_PLAIN": "an operation and one constant",
+    "regalloc/recompute.py:_SLOW": "special registers are late, as two operations",
     "regalloc/register_allocation.py:_TRIES": "no instruction has this number",
     "regalloc/pack.py:_ORDERS": "bounds the time of a search",
     "regalloc/occupancy.py:_LEAST_SHIFT": "how points are grouped, with the same answer",
