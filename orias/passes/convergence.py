@@ -61,6 +61,7 @@ from orias.target import features
 
 _CLEAR: Final = op("BMOV.32.CLEAR")
 _YIELD: Final = op("YIELD")
+_TIMED_SLEEP: Final = op("NANOSLEEP.SYNCS")
 _FULL_MASK: Final = 0xFFFFFFFF
 
 _SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
@@ -531,7 +532,11 @@ class _Inserter:
     def _yields(self, waits: list[tuple[Block, Inst]]) -> None:
         """YIELD in divergent loops that wait for other threads."""
         for b, inst in waits:
-            b.insts.insert(b.insts.index(inst) + 1, self.fn.new_inst(_YIELD, [], [], loc=inst.loc))
+            at = b.insts.index(inst) + 1
+            if b.insts[at].op is _TIMED_SLEEP:
+                # The sleep and the second test of a wait with a time are stated with the first test.
+                at += 2
+            b.insts.insert(at, self.fn.new_inst(_YIELD, [], [], loc=inst.loc))
 
 
 def _constant_mask(inst: Inst, constants: dict[int, int]) -> int:

@@ -20,6 +20,8 @@ from orias.isa.op import (
     F_SPECIAL,
     F_TERM,
     F_WRITE,
+    Op,
+    op,
 )
 from orias.isa.operand import PT
 from orias.isa.roles import BARRIER_PAIR, HALVES, MOVE_TO_UNIFORM
@@ -31,6 +33,8 @@ _FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_
 _VIEW: Final = "FENCE.VIEW.ASYNC.S"
 _REDUCTIONS: Final = ("BAR.RED", f"{BARRIER_PAIR}.RED")
 _RESULT: Final = "B2R.RESULT"
+_CLEAR: Final[Op] = op("CS2R")
+"""Zero in a pair; no other special register that it reads has a place among fences but the clocks."""
 _HALF, _OTHER_HALF = HALVES
 _CLUSTER_WAIT: Final = "UCGABAR_WAIT"
 _FOLLOWERS: Final[dict[str, str]] = {
@@ -43,12 +47,12 @@ _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
 def _is_free(inst: Inst) -> bool:
     """True for reads of constants and of special registers that are no clocks, moves, and the start of a region: no fence orders them."""
-    op = inst.op
-    if op.flags & F_SPECIAL:
-        return op.flags & (_FIXED ^ F_SPECIAL) == 0 and not is_fixed_point(inst, False)
-    if op is MOVE_TO_UNIFORM:
+    what = inst.op
+    if what.flags & F_SPECIAL:
+        return (what is _CLEAR or what.flags & (_FIXED ^ F_SPECIAL) == 0) and not is_fixed_point(inst, False)
+    if what is MOVE_TO_UNIFORM:
         return True
-    return op.base.startswith("LDC") or op.base == "BSSY"
+    return what.base.startswith("LDC") or what.base == "BSSY"
 
 
 def gather_fences(fn: Func) -> None:

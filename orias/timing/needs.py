@@ -54,9 +54,10 @@ class Facts:
     def late_uniform(self, op: Op) -> bool:
         """True if the operation reads uniform registers after issue.
 
-        The compiler waits for more: ptxas overwrites the uniform address of SYNCS.CCTL a cycle later on every target.
+        The compiler waits for more: ptxas overwrites the uniform address of SYNCS.CCTL a cycle later on every target, and
+        those of UGETNEXTWORKID in the next iteration of a loop without a wait.
         """
-        if not op.flags & F_LATE_UNIFORM or "CCTL" in op.mods:
+        if not op.flags & F_LATE_UNIFORM or "CCTL" in op.mods or op.base == "UGETNEXTWORKID":
             return False
         return not (self._early_phase_addresses and "PHASECHK" in op.mods)
 

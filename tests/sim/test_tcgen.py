@@ -803,6 +803,16 @@ def test_faults(run: Run, replace: tuple[str, str], extra: int, message: str) ->
         _small(run, replace, _idesc("f16", 128, 16, extra))
 
 
+def test_matrix_descriptors_without_their_constant(run: Run) -> None:
+    """Mosaic GPU leaves bits 46 to 48 zero."""
+    codes = _bytes("f16", np.ones((128, 16), np.int64)).reshape(-1)
+    text = _product_kernel("f16", 8192, 4096, 16, [(0, 0)])
+    desc = _descriptor(2048, 128) & ~(1 << 46)
+    data = np.concatenate((codes, codes))
+    out = _launch(run, text, np.zeros((128, 16), np.uint32), data, desc, desc, _idesc("f16", 128, 16), False)
+    np.testing.assert_array_equal(out.view(np.float32), 16)
+
+
 def test_products_of_packed_floats_may_name_the_version_of_sparse_matrices() -> None:
     """Bit 12 of their instruction descriptor, which CuTe DSL sets, was taken for a part of the type of B."""
     word = 1 << 7 | 1 << 10 | 16 // 8 << 17 | 128 // 16 << 24

@@ -307,7 +307,7 @@ class Form:
         layout = word >> 61
         turned = self.turned[which]
         absolute = word >> 52 & 1
-        if word >> 46 & 7 != 1 or word >> 53 & 0xFF or layout not in (0, 1, 2, 4, 6):
+        if word >> 46 & 7 > 1 or word >> 53 & 0xFF or layout not in (0, 1, 2, 4, 6):
             raise _refuse(f"matrix descriptor 0x{word:016x}")
         if absolute and not (self.long and layout == 2):
             raise _refuse("an absolute leading dimension without K = 96 and the swizzle of 128 bytes")
