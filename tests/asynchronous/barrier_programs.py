@@ -402,6 +402,14 @@ def clusters() -> list[Program]:
                 [((c + 3) % 4) * 100 + t for c in range(4) for t in range(32)], 90, grid=4, cluster=4,
             )
         )  # fmt: skip
+    out.append(
+        fixed(
+            "st.async.shared::cta",
+            remote.format(1) + "mad.lo.u32 %r7, %r1, 100, %t; st.async.shared::cta.mbarrier::complete_tx::bytes.u32 [%r4], %r7, [%r10];\n"
+            + "@%p6 mbarrier.arrive.expect_tx.shared.b64 _, [mb], 128;\n" + wait() + "ld.shared.u32 %r21, [%r4];\n" + both.format("", "") + result,
+            [c * 100 + t for c in range(4) for t in range(32)], 90, grid=4, cluster=4,
+        )
+    )  # fmt: skip
     for op, type_, f in (
         ("add", "u32", lambda old, v: old + v), ("min", "u32", min), ("max", "s32", max), ("inc", "u32", lambda old, v: 0 if old >= v else old + 1),
         ("dec", "u32", lambda old, v: v if old == 0 or old > v else old - 1), ("and", "b32", lambda old, v: old & v),

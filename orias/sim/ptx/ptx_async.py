@@ -330,11 +330,11 @@ def _store(s: PtxSite) -> Exec:
     space = s.mods.get("space", "")
     if len(s.ops) == 2:
         return _to_global(s)
-    if len(s.ops) < 3 or space not in ("", "shared::cluster"):
+    if len(s.ops) < 3 or space not in ("", "shared::cluster", "shared::cta"):
         raise s.unknown()
     type_ = s.types[-1]
     rows = _Rows(s)
-    # The low word of a generic address is the address in shared memory of the cluster.
+    # The low word of a generic address is the address in shared memory of the cluster, and so is one of the block's own.
     where = rows.words((rows.address(s.ops[0], space)[0], 1), (rows.address(s.ops[2], space)[0], 1))
     values = elements(s.ops[1])
     each = bits_of(type_) // 32
