@@ -58,4 +58,6 @@ ret; }}
 def test_local_memory_at_a_register_and_a_uniform_register(arch: str) -> None:
     """And, on the uniform datapath, the smaller one of two halves."""
     result = orias.compile(_LOCAL.format(arch=arch), arch=arch, capsules="require")
-    assert any(in_file(s, K_UR) and not is_zero_reg(s) for d in code_of(result.data) if d.op.base == "STL" for s in d.src)
+    assert any(
+        in_file(s, K_UR) and not is_zero_reg(s) for d in code_of(result.data) if d.op.base == "STL" for s in d.src
+    )
