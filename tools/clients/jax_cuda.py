@@ -44,7 +44,7 @@ def main() -> None:
         cuda = next(Path(sysconfig.get_path("purelib")).glob("nvidia/cu[0-9]*"))
         command = [sys.executable, "-m", "orias", "toolkit", str(folder / "toolkit"), "--cuda", str(cuda)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        os.environ["CUDA_ROOT"] = str(folder / "toolkit")
+        os.environ["CUDA_ROOT"] = os.environ["MOSAIC_GPU_CUDA_ROOT"] = str(folder / "toolkit")
         os.environ["JAX_PLATFORMS"] = "cuda"
         os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
         os.environ["XLA_FLAGS"] = f"{FLAGS} {os.environ.get('XLA_FLAGS', '')}"
