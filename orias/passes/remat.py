@@ -228,8 +228,7 @@ class _Peak:
         for v in sorted(idle, key=lambda v: -self.rank[self.defs[v].uid]):
             if not _is_free(self.defs[v]):
                 self._sink(v)
-        # Others may be computed from what stays in any case: phis, loads.
-        idle_mask = sum(1 << v for v in idle if _is_free(self.defs[v]) or pure(self.defs[v]))
+        idle_mask = sum(1 << v for v in idle)
         for v in idle:
             if not _is_free(self.defs[v]) and self.defs[v].uid not in self.moved:
                 if not self._compute_again(v, idle_mask) and self.lacking > 0:
