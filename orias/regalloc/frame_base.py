@@ -1,7 +1,7 @@
-"""The lowest address of the frame is R1 itself: what reads it reads R1, so that no register holds a copy.
+"""The lowest address of the frame is R1 itself: where registers are few, what reads it reads R1, so that no register holds a copy.
 
 Where a pointer into the frame is needed for a long time (an array at its start that is read at places known at run time), the copy
-would be one of few registers.
+would be one of few registers.  With more registers than the lowest step of occupancy has it is none: the copy leaves the order freer.
 """
 
 from typing import Final
@@ -9,13 +9,14 @@ from typing import Final
 from orias.isa.operand import K_R, PT, has_lane, imm_signed, in_file, is_vreg, vreg, with_reg
 from orias.ori.ir import OP_PACK, OP_PHI, Func
 from orias.regalloc.frame import OP_FRAME, R1
+from orias.target.register_steps import lowest_step
 
 _STACK_POINTER: Final = vreg(R1)
 
 
 def read_frame_base(fn: Func) -> None:
     """Let the readers of a frame address at offset zero read R1, in a function in state ``ssa`` that does not move it."""
-    if fn.moves_stack or fn.names:
+    if fn.moves_stack or fn.names or fn.max_regs > lowest_step(fn.target):
         return
     copies = {vreg(i.dst[0]) for i in fn.insts() if i.op is OP_FRAME and i.guard == PT and imm_signed(i.src[0]) == 0}
     copies = {v for v in copies if fn.vwidth[v] == 1}
