@@ -223,15 +223,19 @@ class _Checker:
         return [self._words(o) for o in inst.src if _is_changing(o)]
 
     def _repeated(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
-        """The places and values that an instruction writes as a removed one would have; None if it repeats none."""
+        """The places and values that an instruction writes as a removed one would have; None if it repeats none.
+
+        An undefined source is in no place: its range holds a register from where it begins, without an instruction that writes it.
+        """
         if inst.guard != PT:
             return None
         places = [_place(o) for o in inst.src if _is_changing(o)]
+        undefined = st.get(_UNDEF, _NOTHING)
         for old in self.removed.get((inst.op, self._form(inst)), ()):
             inputs = self._inputs(old)
             needed = frozenset(v for words in inputs for v in words)
             if st.get(_SAME + old.uid, _NOTHING) >= needed and all(
-                not {v, self.const_of.get(v, -1)}.isdisjoint(st.get(place + k, _NOTHING))
+                v in undefined or not {v, self.const_of.get(v, -1)}.isdisjoint(st.get(place + k, _NOTHING))
                 for place, words in zip(places, inputs, strict=True)
                 for k, v in enumerate(words)
             ):

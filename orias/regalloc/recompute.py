@@ -176,6 +176,9 @@ class _Values:
             c = self.classes.cls(u)
             width = rg.fn.vwidth[u]
             constant = self.constants.get(c)
+            if constant is not None and constant.op.flags & F_READ:
+                # What a spilled value had when it was loaded: its place in memory may have another one by then.
+                return False
             source = self._maker(u)
             if constant is not None:
                 tree.count += _SLOW if constant.op.flags & F_SPECIAL else 1

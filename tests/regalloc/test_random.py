@@ -89,6 +89,12 @@ def test_parallel_copies_that_exchange_or_repeat_values(seed: int) -> None:
     random_case(seed)
 
 
+@pytest.mark.parametrize("seed", [200, 552, 1514])
+def test_found(seed: int) -> None:
+    """Values computed again from a spilled value that had changed by then (552), and from undefined ones (200, 1514)."""
+    random_case(seed)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2000))
 def test_many(seed: int) -> None:
