@@ -1,8 +1,8 @@
 """ConvertToUniformReg: constant-bank values become operands of the kind that the target takes.
 
-Up to sm_89 ALU operations read c[bank][offset] as an operand, and on sm_75 accesses the whole address in a uniform register; from sm_90 on the value comes through a uniform register
-(``ULDC``, ``LDCU``) where every user takes one, else through ``LDC`` into a vector register.  What is only read to fill a uniform register is
-loaded there.
+Up to sm_89 ALU operations read c[bank][offset] as an operand, and on sm_75 accesses take a whole address from a uniform register.  From
+sm_90 on the value comes through a uniform register (``ULDC``, ``LDCU``) where every user takes one, else through ``LDC`` into a vector
+register.  What is only read to fill a uniform register is loaded there.
 """
 
 from orias.analysis.cfg import dominators, find_loops
@@ -38,19 +38,23 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.passes.def_use import Values
-from orias.passes.uniform_operands import take_uniform
+from orias.passes.uniform_operands import has_wide_bases, take_uniform
 from orias.target import features
 
 
 def use_constant_operands(fn: Func) -> None:
     """Fold constant-bank reads into their users (to sm_89) or move them to uniform registers (from sm_90)."""
     _load_directly(fn)
-    if fn.target.has(features.CONSTANT_OPERANDS):
-        _fold(fn, load(fn.target.table))
-        if not any(fn.changes_uniform(i) for i in fn.insts()):
-            _make_bases_uniform(fn, load(fn.target.table))
-    elif not any(fn.changes_uniform(i) for i in fn.insts()):
-        _promote(fn, load(fn.target.table))
+    table = load(fn.target.table)
+    folds = fn.target.has(features.CONSTANT_OPERANDS)
+    if folds:
+        _fold(fn, table)
+    if (folds and not has_wide_bases(fn)) or any(fn.changes_uniform(i) for i in fn.insts()):
+        return
+    if folds:
+        _make_bases_uniform(fn, table)
+    else:
+        _promote(fn, table)
 
 
 def _constant_of(values: Values, o: Opnd) -> Opnd | None:
@@ -155,7 +159,7 @@ def _wide_addend(fn: Func, values: Values, inst: Inst, out: list[Inst], factors:
 
 
 def _make_bases_uniform(fn: Func, table: IsaTable) -> None:
-    """Copies of constants that are read as addresses of 64 bits alone are uniform, where accesses take such ones whole (sm_75)."""
+    """Copies of constants that are read as addresses of 64 bits alone are uniform, where accesses take such ones whole."""
     sites: dict[int, list[tuple[Inst, int]]] = {}
     kept: set[int] = set()
     for inst in fn.insts():

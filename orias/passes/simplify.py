@@ -538,9 +538,6 @@ def pack(cx: Cx, inst: Inst) -> None:
         cx.to_copy(inst, without_lane(first))
 
 
-RULES["pack"] = pack
-
-
 def _substitute_phis(cx: Cx) -> None:
     """Back-edge operands of phis, and any use that stands before its definition in block order."""
     uses = cx.values.uses

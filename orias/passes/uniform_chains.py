@@ -54,7 +54,7 @@ from orias.isa.roles import MOVE_TO_UNIFORM
 from orias.ori.decisions import UNIFORM, Decision
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.remat import words_needed
-from orias.passes.uniform_operands import base_sums, fold_bases, take_uniform
+from orias.passes.uniform_operands import base_sums, fold_bases, has_wide_bases, take_uniform
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import free_words, registers_for, registers_of
@@ -174,7 +174,8 @@ class _Chains:
         if self.fn.target.has(features.UNIFORM_BRANCHES):
             self._take_conditions(all_forms, all_made)
         self._take_bases(all_forms, all_made)
-        self._take_addresses(all_forms, all_made)
+        if has_wide_bases(self.fn):
+            self._take_addresses(all_forms, all_made)
         self._take_late(all_forms, all_made)
         if not self.forms:
             return False
@@ -421,7 +422,7 @@ class _Chains:
             self._take(made[v], gain - 1, forms, made)
 
     def _take_addresses(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
-        """Move addresses of 64 bits that accesses take whole (sm_75), where it takes no more moves than it saves."""
+        """Move addresses of 64 bits that accesses take whole, where it takes no more moves than it saves."""
         for b in self.fn.blocks:
             for inst in b.insts:
                 for a in inst.op.addr:

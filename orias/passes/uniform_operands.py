@@ -33,6 +33,11 @@ _SUM: Final = op("IADD3")
 _ANY: Final = ur(FIRST_VIRTUAL)
 
 
+def has_wide_bases(fn: Func) -> bool:
+    """True if accesses take a whole address of 64 bits from uniform registers (sm_75): later their descriptors have the field."""
+    return not fn.target.has_word("descriptor")
+
+
 def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, list[Opnd]] | None:
     """An instruction with source `k`, a vector register, as the uniform one of the same number: operation and sources.
 
@@ -68,10 +73,10 @@ def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, lis
 
 
 def _as_base(fn: Func, table: IsaTable, inst: Inst, a: int, u: Opnd) -> tuple[Op, list[Opnd]] | None:
-    """A uniform register as the whole base of an address; of 64 bits only where no descriptor takes its field."""
+    """A uniform register as the whole base of an address; of 64 bits only in accesses to global memory."""
     if not inst.op.flags & F_FOLDS or inst.src[a + 2] != URZ or has_flags(u):
         return None
-    if fn.width(u) > 1 and (a not in inst.op.descriptors or fn.target.has_word("descriptor")):
+    if fn.width(u) > 1 and (a not in inst.op.descriptors or not has_wide_bases(fn)):
         return None
     src = list(inst.src)
     src[a + 1], src[a + 2] = RZ, u
