@@ -10,7 +10,8 @@ from orias.diag import CompileError, Diagnostic
 from orias.ptx.ast import Module
 from orias.ptx.module_checks import check_debug
 from orias.ptx.parser import parse
-from orias.ptx.targets import newest_of, refusal
+from orias.ptx.refused_targets import refused_target
+from orias.ptx.targets import newest_of
 
 
 def parse_only(sources: list[tuple[str, str | bytes]], arch: str, release: str, raw_textures: bool) -> list[Diagnostic]:
@@ -21,9 +22,9 @@ def parse_only(sources: list[tuple[str, str | bytes]], arch: str, release: str, 
         module = parse(text, name, newest_of(release), (), raw_textures)
         modules.append(module)
         found += module.warnings
-        why = refusal(module.target, arch)
-        if why:
-            raise CompileError([*found, Diagnostic("fatal", why)])
+        refused = refused_target(module, arch)
+        if refused:
+            raise CompileError([*found, *refused])
         found += check_debug(module)
     return [*found, *_clashes(sources, modules, arch, release)]
 

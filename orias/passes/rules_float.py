@@ -68,6 +68,7 @@ def _add(cx: Cx, inst: Inst) -> None:
 
 def _multiply(cx: Cx, inst: Inst) -> None:
     _take_signs(cx, inst, 2)
+    _drop_two_signs(cx, inst)
     if inst.op.base != "FMUL" or not _EXACT.issuperset(inst.op.mods):
         return
     for k in (0, 1):
@@ -80,6 +81,14 @@ def _multiply(cx: Cx, inst: Inst) -> None:
 
 def _fused(cx: Cx, inst: Inst) -> None:
     _take_signs(cx, inst, 3)
+    _drop_two_signs(cx, inst)
+
+
+def _drop_two_signs(cx: Cx, inst: Inst) -> None:
+    """-a * -b is a * b; ptxas 13.0.88 leaves both signs to FFMA, and takes them from FMUL."""
+    a, b = inst.src[0], inst.src[1]
+    if a & b & NEG:
+        cx.rewrite(inst, inst.op, [a ^ NEG, b ^ NEG, *inst.src[2:]])
 
 
 def _sign_of(cx: Cx, o: Opnd, double: bool) -> Opnd | None:

@@ -249,12 +249,12 @@ class Checked:
 
 @final
 class Checker:
-    """Checks instructions of one module."""
+    """Checks instructions of one module, for the target that it names or another one."""
 
     __slots__ = ("independent", "place")
 
-    def __init__(self, module: Module) -> None:
-        target = module.target
+    def __init__(self, module: Module, other: str = "") -> None:
+        target = other or module.target
         self.independent: Final[bool] = "texmode_independent" in module.target_options
         self.place: Final[Place] = Place(
             module.version[0] * 10 + module.version[1], number_of(suffix_of(target)), target

@@ -8,8 +8,8 @@ from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Ope
 from orias.ptx.input_scopes import written
 from orias.ptx.launch_warnings import launch_warnings, reached
 from orias.ptx.pragmas import ABI_REGISTERS
+from orias.ptx.refused_targets import refused_target
 from orias.ptx.replaced_text import replaced_text_errors
-from orias.ptx.targets import refusal
 from orias.target import driver, features
 from orias.target.profile import Target
 
@@ -46,9 +46,9 @@ def check(
     ``compile_only`` (ptxas -c), ``extensible`` (-ewp): extern functions and variables may be undefined.  ``debug``: -g.
     """
     found: list[Diagnostic] = []
-    why = refusal(module.target, target.name)
-    if why:
-        return [Diagnostic("fatal", why)]
+    refused = refused_target(module, target.name)
+    if refused:
+        return refused
     if module.per_thread:
         found.append(
             Diagnostic(

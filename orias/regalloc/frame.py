@@ -174,18 +174,21 @@ def _resolve(fn: Func, b: Block, entry_at: int) -> None:
             continue
         offset = imm_signed(inst.src[0])
         base = R1
+        new: Inst | None = None
         if inst.op is OP_FRAME_IN:
             if len(inst.src) > 1:
                 base = inst.src[1]
             if entry_at >= 0:
-                out.append(_entry_value(fn, inst.dst[0], entry_at, inst.guard, inst.loc, base))
+                new = _entry_value(fn, inst.dst[0], entry_at, inst.guard, inst.loc, base)
+                out.append(new)
                 base = inst.dst[0]
             else:
                 offset += fn.frame_size
-        if offset or base != R1:
+        if offset:
             new = fn.new_inst(ADD, inst.dst, [base, imm(offset), RZ], inst.guard, loc=inst.loc)
-        else:
+            out.append(new)
+        elif new is None:
             new = fn.new_inst(MOVE, inst.dst, [base], inst.guard, loc=inst.loc)
+            out.append(new)
         new.uid = inst.uid
-        out.append(new)
     b.insts = out

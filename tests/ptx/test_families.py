@@ -175,6 +175,15 @@ def test_members_of_a_family_take_its_code() -> None:
     )
 
 
+def test_warpgroup_instructions_are_refused_one_by_one_where_the_text_names_sm_90a() -> None:
+    body = "{ setmaxnreg.inc.sync.aligned.u32 40; wgmma.fence.sync.aligned; wgmma.wait_group.sync.aligned 0; ret; }"
+    text = module("90a").replace("{ ret; }", body)
+    for arch in ("sm_100a", "sm_121f"):
+        assert first_error(text, arch) == f"Instruction 'wgmma.fence' cannot be compiled for architecture '{arch}'"
+        assert asked(text, arch) == first_error(text, arch)
+        assert first_error(module("90a"), arch) == asked(module("90a"), arch)
+
+
 def test_lists_of_targets() -> None:
     assert listed("sm_100a", "100a/110a") and listed("compute_110a", "100a/110a") and listed("sm_101a", "110a")
     assert not listed("sm_100f", "100a/110a") and not listed("sm_100", "100af") and listed("sm_103f", "103af")

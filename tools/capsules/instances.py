@@ -30,16 +30,19 @@ from orias.isa.operand import (
     SUFFIX_TEXT,
     Opnd,
     const,
+    kind_of,
+    payload,
     reg,
     reg_plus,
     word,
 )
+from orias.isa.widths import dst_width, src_width
 
 CONTROL = 0x7F1
 """A control word that every instruction accepts."""
 _TRIES = 12
-_REGISTERS = range(8, 120, 8)
-_UNIFORM = range(8, 56, 4)
+_REGISTERS = range(8, 248, 8)
+_UNIFORM = range(8, 248, 4)
 _OFFSETS = range(0x380, 0x400, 16)
 _ZERO = 255
 _LOGIC = ("LOP3", "ULOP3")
@@ -163,9 +166,16 @@ def instance(
                 out.append(table.decode(w))
             except (EncodeError, IllegalWord, KeyError):
                 break
-        if len(out) == len(members):
+        if len(out) == len(members) and all(map(_exists, out)):
             return out
     return None
+
+
+def _exists(d: Decoded) -> bool:
+    """False if a register of several words ends beyond the last one."""
+    words = [(o, dst_width(d.op, k)) for k, o in enumerate(d.dst)]
+    words += [(o, src_width(d.op, k, o)) for k, o in enumerate(d.src)]
+    return all(payload(o) == _ZERO or payload(o) + n <= _ZERO for o, n in words if kind_of(o) in (K_R, K_UR))
 
 
 def _guard(text: str, class_: str, rng: random.Random) -> Opnd:
