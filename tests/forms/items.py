@@ -115,9 +115,6 @@ def _program(family: str, program: Program) -> Item:
     )
     # What stands for sm_80 stands for all with its software barrier objects.
     unjudged = tuple(a for a in arches if a in program.unjudged or ("sm_80" in program.unjudged and a < "sm_90"))
-    if "multicast" in program.name:
-        # These targets ask the driver to copy to many blocks.
-        unjudged = (*unjudged, "sm_120a", "sm_121a")
     open_ = program.name.removeprefix("op ").startswith("createpolicy") or "odd threads" in program.name
     item = _shared(family, program.name, arches, program.check, Piece("", program.kernel))
     return item._replace(unjudged=unjudged, interpreted=not open_)
