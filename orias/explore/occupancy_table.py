@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from orias.perf.resident_blocks import Occupancy, occupancy
 from orias.target.profile import Target
-from orias.target.register_steps import STEPS
+from orias.target.register_steps import steps
 
 _THREADS: Final = (32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 _LEAST: Final = 16
@@ -24,10 +24,10 @@ def occupancy_table(profile: Target, registers: int, threads: int, shared: int) 
         if occ.warps > now.warps:
             fewer = {"registers": count, **_row(occ)}
             break
-    steps = sorted({*STEPS, registers})
+    counts = sorted({*steps(profile), registers})
     return {
         **_row(now), "most_warps": now.most_warps, "next": fewer,
-        "by_registers": [{"registers": r, **_row(occupancy(profile, r, threads, shared))} for r in steps],
+        "by_registers": [{"registers": r, **_row(occupancy(profile, r, threads, shared))} for r in counts],
         "by_threads": [
             {"threads": t, **_row(occupancy(profile, registers, t, shared))} for t in sizes if t <= profile.number("threads_per_sm")
         ],
