@@ -67,7 +67,7 @@ def spread_reads(fn: Func, joined: set[int]) -> bool:
 
 def _unused(fn: Func) -> int:
     """The registers beyond those of a kernel that cost no occupancy."""
-    if fn.kind != "entry" or fn.calls:
+    if fn.kind != "entry" or fn.calls or not fn.reg_count:
         return 0
     most = min(step_of(fn.target, fn.reg_count), fn.max_regs)
     return (1 << max(0, most - SYSTEM_REGISTERS)) - 1 & -(1 << max(0, fn.reg_count - SYSTEM_REGISTERS))
