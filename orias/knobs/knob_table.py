@@ -162,7 +162,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedStartStall", 2, 1, 8, "cycles", "PostSchedule", "Stall count of the reads of constants and special registers with which a kernel starts (sm_90 and later)."),
     Knob("SchedSharedSources", 50, 0, 1_000, "cycles", "PostSchedule", "What a read that the reuse cache spares is worth, or half a cycle less of waiting for a register bank, where collisions of register reads cost time."),
     Knob("SchedBankLeaning", 8, 0, 1_000, "instructions", "PostSchedule", "Of so many instructions one whose sources one bank could share better (one with three in a bank counts as three) makes values of a block change banks (0: never)."),
-    Knob("SchedBankLosses", 60, 0, 1_000_000, "cycles", "PostSchedule", "Cycles lost to collisions in a thousand instructions of a piece of products from which on an order in which they share factors is tried."),
+    Knob("SchedBankLosses", 15, 0, 1_000_000, "cycles", "PostSchedule", "Cycles lost to collisions in a thousand instructions of a piece with many reads of registers from which on an order in which they share factors is tried."),
     Knob("SchedBankBudget", 120, 0, 10_000, "instructions", "PostSchedule", "Instructions that are played for each instruction of a block whose register reads collide (0: nothing is changed)."),
     Knob("SchedStepOvershoot", 12, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which an order with fewer live words is tried."),
     Knob("SchedStepRetry", 4, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which values are computed again to stay within it."),
