@@ -118,6 +118,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("URFRounds", 8, 0, 64, "rounds", "ConvertToUniformReg", "How often what costs more than it saves is given back."),
     Knob("URFConditionBudget", 400, 0, 100_000, "instructions", "ConvertToUniformReg", "Instructions and readers that are looked at for the condition of one branch."),
     Knob("URFBranchGain", 64, 0, 64, "eighths", "ConvertToUniformReg", "What a uniform condition saves its branch, in eighths of an instruction."),
+    Knob("URFSharedFactors", 24, 0, 63, "words", "ConvertToUniformReg", "Factors of products that go to uniform registers in a block that waits for the ports of the vector registers."),
+    Knob("URFFactorProducts", 4, 1, 1_000, "products", "ConvertToUniformReg", "Products that such a factor has at least."),
     # scheduling before allocation
     Knob("RegTgtExtraSteps", 1, 0, 16, "steps", "ScheduleInstructions", "Lower occupancies whose registers are tried (one more on sm_100 and later, and one more from an order for few registers)."),
     Knob("SchedManyLoads", 4, 0, 1_024, "loads", "ScheduleInstructions", "Loads of a block from which on these are tried."),
@@ -160,9 +162,13 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedStartStall", 2, 1, 8, "cycles", "PostSchedule", "Stall count of the reads of constants and special registers with which a kernel starts (sm_90 and later)."),
     Knob("SchedSharedSources", 50, 0, 1_000, "cycles", "PostSchedule", "What a read that the reuse cache spares is worth, or half a cycle less of waiting for a register bank, where collisions of register reads cost time."),
     Knob("SchedBankLeaning", 8, 0, 1_000, "instructions", "PostSchedule", "Of so many instructions one whose sources one bank could share better (one with three in a bank counts as three) makes values of a block change banks (0: never)."),
-    Knob("SchedBankLosses", 60, 0, 1_000_000, "cycles", "PostSchedule", "Cycles lost to collisions in a thousand instructions of a piece of products from which on an order in which they share factors is tried."),
+    Knob("SchedBankLosses", 15, 0, 1_000_000, "cycles", "PostSchedule", "Cycles lost to collisions in a thousand instructions of a piece with many reads of registers from which on an order in which they share factors is tried."),
     Knob("SchedBankBudget", 120, 0, 10_000, "instructions", "PostSchedule", "Instructions that are played for each instruction of a block whose register reads collide (0: nothing is changed)."),
     Knob("SchedStepOvershoot", 12, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which an order with fewer live words is tried."),
+    Knob("SchedStepRetry", 4, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which values are computed again to stay within it."),
+    Knob("SchedStepWords", 4, 0, 64, "words", "ScheduleInstructions", "Live words beyond those of the step up to which the allocator is to compute the rest again."),
+    Knob("SchedStepGain", 8, 0, 1_000, "thousandths", "ScheduleInstructions", "By how much such code has to be faster."),
+    Knob("SchedStepWork", 10, 0, 10_000, "thousandths", "ScheduleInstructions", "How many more instructions such code may execute."),
     Knob("SchedLookAhead", 16, 0, 1_024, "instructions", "ScheduleInstructions, PostSchedule", "Instructions behind a call, branch or other fixed point that should not have to wait for results from before it."),
     Knob("SchedBranchLatency", 6, 0, 1_000, "cycles", "ScheduleInstructions, PostSchedule", "Assumed time from the end of a block to the next one."),
     # allocation

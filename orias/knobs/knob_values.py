@@ -99,6 +99,10 @@ class Knobs:
         "sched_bank_losses",
         "sched_start_stall",
         "sched_step_overshoot",
+        "sched_step_gain",
+        "sched_step_retry",
+        "sched_step_words",
+        "sched_step_work",
         "sched_test_gain",
         "sched_test_slack",
         "sched_trial_max_inst",
@@ -126,6 +130,8 @@ class Knobs:
         "unroll_unknown_inst_limit",
         "unroll_unknown_loads",
         "urf_branch_gain",
+        "urf_factor_products",
+        "urf_shared_factors",
         "urf_condition_budget",
         "urf_free_words",
         "urf_max_inst",
@@ -191,6 +197,8 @@ class Knobs:
     urf_saved_words: int
     urf_condition_budget: int
     urf_branch_gain: int
+    urf_shared_factors: int
+    urf_factor_products: int
     reg_tgt_extra_steps: int
     sched_many_loads: int
     sched_trial_max_inst: int
@@ -235,6 +243,10 @@ class Knobs:
     sched_bank_losses: int
     sched_start_stall: int
     sched_step_overshoot: int
+    sched_step_retry: int
+    sched_step_words: int
+    sched_step_gain: int
+    sched_step_work: int
     sched_look_ahead: int
     sched_branch_latency: int
     loop_weight_bits: int

@@ -51,10 +51,10 @@ from orias.target.register_steps import free_words, live_words
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_PINNED
 
 
-def relieve_peaks(fn: Func, known: Liveness | None = None) -> bool:
+def relieve_peaks(fn: Func, known: Liveness | None = None, limit: int = 0) -> bool:
     """Rematerialise values, or move their computation, after the blocks of highest pressure; True if anything changed.
 
-    `known`: the function's liveness.
+    `known`: the function's liveness; `limit`: the registers within which it has to stay (0: those that it may have).
     """
     if len(fn.blocks) < 2 or len(fn.blocks) > fn.knobs.remat_max_blocks:
         return False
@@ -64,7 +64,8 @@ def relieve_peaks(fn: Func, known: Liveness | None = None) -> bool:
         return False
     lv = liveness(fn) if known is None else known
     needs = words_needed(fn, lv)
-    free = free_words(fn.target, fn.max_regs)
+    most = limit or fn.max_regs
+    free = live_words(limit) if limit else free_words(fn.target, fn.max_regs)
     for _ in range(fn.knobs.remat_peaks):
         top = max(needs.values())
         left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(free, top - fn.knobs.remat_peak_slack)]
@@ -72,7 +73,7 @@ def relieve_peaks(fn: Func, known: Liveness | None = None) -> bool:
             break
         peak = max(left, key=lambda b: needs[b.id])
         done.add(peak.id)
-        lacking = needs[peak.id] - live_words(fn.max_regs)
+        lacking = needs[peak.id] - live_words(most)
         relief = _Peak(fn, peak, lv, lacking)
         if relief.run():
             changed = True
@@ -259,8 +260,14 @@ class _Peak:
         """Give the uses that keep a constant alive through the block registers of their own."""
         for inst, b in list(self.users.get(v, ())):
             x = self._place(b)
-            if x is not None and x is not self.home[v] and (self.defs[v].op is OP_COPY or not self._common_loop(x)):
+            if x is not None and x is not self.home[v] and self._is_cheap(self.defs[v], x):
                 self._rename(inst, b, v, self._clone(v, x))
+
+    def _is_cheap(self, inst: Inst, x: Block) -> bool:
+        """Whether a value without sources may be read at the head of a block: in the loop of the peak not what comes late there."""
+        if inst.op is OP_COPY or self._common_loop(x) is None:
+            return True
+        return inst.op in CONSTANT_WORDS and x.depth < self.peak.depth
 
     def _place(self, b: Block) -> Block | None:
         """The block at whose head a value used in `b` is rematerialised, so that it is not live in the peak; None where it need not be."""
@@ -516,6 +523,8 @@ def _is_free(inst: Inst) -> bool:
         return False
     if inst.op is OP_COPY:
         return kind_of(inst.src[0]) in (K_IMM, K_CONST)
+    if inst.op in CONSTANT_WORDS:
+        return inst.src[1] in (RZ, URZ)
     if inst.op.base == "S2R":
         return kind_of(inst.src[0]) == K_WORD and word_text(inst.src[0]).startswith(FIXED_SPECIALS)
     return False

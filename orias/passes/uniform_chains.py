@@ -75,7 +75,7 @@ def compute_uniformly(fn: Func) -> bool:
     Only kernels are looked at that call nothing but helpers which leave the uniform registers alone, and those whose need of registers costs
     no occupancy for the conditions of branches only: a uniform operation takes longer.
     """
-    if fn.kind != "entry" or fn.spares_uniform or not all(_keeps_uniform(fn, i) for i in fn.insts()):
+    if fn.kind != "entry" or fn.spares_uniform or not all(keeps_uniform(fn, i) for i in fn.insts()):
         return False
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.urf_max_inst:
         return False
@@ -92,7 +92,7 @@ def compute_uniformly(fn: Func) -> bool:
     return _Chains(fn, lv, hot, needs, fn.knobs.urf_saved_words if fits else 0).run()
 
 
-def _keeps_uniform(fn: Func, inst: Inst) -> bool:
+def keeps_uniform(fn: Func, inst: Inst) -> bool:
     """True unless an instruction calls what is not known to leave uniform registers alone and to return with the threads that called it."""
     if not inst.op.flags & F_CALL:
         return True

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Final, final
 from orias.analysis.liveness import Liveness, liveness
 from orias.diag import CompileError, Unsupported
 from orias.options import Options
-from orias.ori.clone import clone
+from orias.ori.clone import clone, restore
 from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func, Inst
+from orias.passes.dce import eliminate_dead
+from orias.passes.remat import relieve_peaks
 from orias.schedule.piece_body import SharedFacts
 from orias.schedule.piece_orders import PieceOrders, Reach
 from orias.schedule.plans import Order, Plan, most_live_words, order_of, plans, put_in_order, wider_plans, word_limit
 from orias.schedule.scheduling import post_ra, pre_ra
 from orias.target import features
-from orias.target.register_steps import step_of, step_words
+from orias.target.register_steps import live_words, registers_that_hold, step_of, step_words, steps
 
 if TYPE_CHECKING:
     from orias.pipeline.estimated_time import EstimatedTime
@@ -30,6 +32,16 @@ def schedule_by_model(fn: Func, options: Options, allocate: Callable[[Func], Non
         return None
     # It is the same for all orders, which are orders within blocks.
     lv = liveness(fn)
+    found = _in_order(fn, options, lv, allocate)
+    if fn.kind != "entry" or fn.entry_regs or options.register_usage < 5:
+        return found
+    if sum(len(b.insts) for b in fn.blocks) > fn.knobs.sched_trial_max_inst:
+        return found
+    return _one_step_less(fn, found, options, lv, allocate)
+
+
+def _in_order(fn: Func, options: Options, lv: Liveness, allocate: Callable[[Func], None]) -> Func | None:
+    """As :func:`schedule_by_model`, with the instructions as they are."""
     shared = SharedFacts(fn, lv)
     ways = plans(fn, options.register_usage, lv, shared)
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.sched_trial_max_inst:
@@ -50,6 +62,77 @@ def schedule_by_model(fn: Func, options: Options, allocate: Callable[[Func], Non
         else:
             return None
     return _best(fn, orders, ways, allocate)
+
+
+def _one_step_less(
+    fn: Func, found: Func | None, options: Options, lv: Liveness, allocate: Callable[[Func], None]
+) -> Func | None:
+    """Code with the registers of a higher occupancy, where a function in its order needs a few more, if that is faster.
+
+    What idles through the fullest blocks, as invariants do that left a loop, is computed again after them, before allocation and
+    then by the allocator, as far as it takes no spill.  `found`: the finished copy of the function, if there is one.
+    """
+    if found is None:
+        count = registers_that_hold(most_live_words(fn, lv))
+        step = _higher_step(fn, count)
+        if not step or count - step > fn.knobs.sched_step_overshoot:
+            return None
+        # Alignment takes more registers than live words, joined values fewer.
+        found = _finished_copy(fn, options, allocate)
+        if found is None:
+            return None
+    step = _higher_step(fn, found.reg_count)
+    if not step or found.reg_count - step > fn.knobs.sched_step_retry or _spills(found):
+        return found
+    less = clone(fn)
+    if not relieve_peaks(less, lv, step):
+        return found
+    eliminate_dead(less)
+    lv = liveness(less)
+    pre_ra(less, options, Plan(False, live_words(step)), lv)
+    if most_live_words(less, lv) > live_words(step) + fn.knobs.sched_step_words:
+        return found
+    less.max_regs = step
+    trial = _finished_copy(less, options, allocate)
+    if trial is None or _spills(trial):
+        return found
+    both = [_Trial(k, [], x, 0.0) for k, x in enumerate((found, trial))]
+    times = _times(fn, both)
+    faster = times[1].measure <= times[0].measure * (1 - fn.knobs.sched_step_gain / 1000)
+    faster = faster and _work(trial) <= _work(found) * (1 + fn.knobs.sched_step_work / 1000)
+    if fn.decisions is not None:
+        measures = [x.measure for x in times]
+        fn.decisions.append(_decision(both, measures, int(faster), "values computed again for more warps"))
+    if not faster:
+        return found
+    restore(fn, less)
+    return trial
+
+
+def _work(fn: Func) -> float:
+    """Instructions that a finished function executes, by the loops that they are in."""
+    from orias.pipeline.estimated_time import loop_weight
+
+    return sum(loop_weight(fn, b.depth) * len(b.insts) for b in fn.blocks)
+
+
+def _higher_step(fn: Func, registers: int) -> int:
+    """The most registers with which more warps fit than with `registers`; 0 if none are fewer."""
+    from orias.pipeline.estimated_time import warps_with
+
+    warps = warps_with(fn, registers)
+    return max([s for s in steps(fn.target) if s < registers and warps_with(fn, s) > warps], default=0)
+
+
+def _finished_copy(fn: Func, options: Options, allocate: Callable[[Func], None]) -> Func | None:
+    """A copy of a function in its order after the rest of the phases; None if it fails in them."""
+    out = clone(fn)
+    try:
+        allocate(out)
+        post_ra(out, options)
+    except (CompileError, Unsupported):
+        return None
+    return out
 
 
 @final
@@ -290,7 +373,7 @@ def _spills(fn: Func) -> int:
     return fn.spill_stores + fn.spill_loads
 
 
-def _decision(tried: list[_Trial], times: list[float], best: int) -> Decision:
+def _decision(tried: list[_Trial], times: list[float], best: int, what: str = "orders of instructions") -> Decision:
     words: list[str] = []
     numbers: dict[str, int] = {}
     for k, (x, time) in enumerate(zip(tried, times, strict=True)):
@@ -298,4 +381,4 @@ def _decision(tried: list[_Trial], times: list[float], best: int) -> Decision:
         spills = f", {trial.spill_stores + trial.spill_loads} spilled bytes" if trial.spill_loads else ""
         words.append(f"{trial.reg_count} registers{spills}: {time:.0f}" + " (chosen)" * (k == best))
         numbers[f"registers_{k}"], numbers[f"time_{k}"] = trial.reg_count, round(time)
-    return Decision(ORDER, 0, "orders of instructions by modelled time: " + "; ".join(words), numbers)
+    return Decision(ORDER, 0, f"{what} by modelled time: " + "; ".join(words), numbers)

@@ -54,6 +54,7 @@ from orias.passes.returns import unify_returns
 from orias.passes.scaled_addresses import scale_addresses
 from orias.passes.separate_exits import exit_separately
 from orias.passes.shared_addends import share_addends
+from orias.passes.shared_factors import share_factors
 from orias.passes.simplify import simplified, simplify
 from orias.passes.single_thread import resolve_elections
 from orias.passes.spread_products import spread_products
@@ -243,6 +244,7 @@ def _uniform(fn: Func, o: Options) -> None:
         return
     if compute_uniformly(fn):
         eliminate_dead(fn)
+    share_factors(fn)
     use_constant_operands(fn)
     group_constants(fn)
 

@@ -71,7 +71,10 @@ def _steps(maker: StepMaker, fn: Func, blocks: list[Block]) -> list[Step]:
 
 
 def _cycles(maker: StepMaker, steps: list[Step], depth: int, most: int) -> tuple[float, float]:
-    """Cycles of a warp alone for one turn, and those of the busiest of the units and the issue slots."""
+    """Cycles of a warp alone for one turn, and those of the busiest of the units and the issue slots.
+
+    Reads of registers that collide hold up the issue for all warps.
+    """
     turn = [visit(s.index, False, 1, 4) for s in steps]
     turns = most if depth else 1
     turn[-1] = visit(len(steps) - 1, depth > 0, 1, 4)
@@ -80,4 +83,4 @@ def _cycles(maker: StepMaker, steps: list[Step], depth: int, most: int) -> tuple
     for s in steps:
         if s.unit != NO_UNIT:
             busy[s.unit] += s.hold
-    return played.cycles / turns, float(max(len(steps), *busy))
+    return played.cycles / turns, max(len(steps) + played.port_bubbles / turns, *busy)

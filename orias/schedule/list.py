@@ -29,7 +29,7 @@ from orias.schedule.pieces import (
     release,
 )
 from orias.schedule.plans import Plan, block_pressure, plans, put_in_order, sink_all, word_limit
-from orias.schedule.shared_sources import ReadCosts, has_many_products, lost_cycles
+from orias.schedule.shared_sources import ReadCosts, has_many_reads, lost_cycles
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE, units
 
@@ -107,7 +107,7 @@ def schedule_physical(fn: Func) -> None:
             graph = build(piece, following(fn, b, last), fn, lat, False, whole)
             before = arrivals.now
             order, at = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals, None)
-            lost = lost_cycles(piece, order, at, table, u) if has_many_products(piece) else 0
+            lost = lost_cycles(piece, order, at, table, u) if has_many_reads(piece) else 0
             if lost > fn.knobs.sched_bank_losses * len(piece) // 1000:
                 least = at[order[-1]] + lost
                 after = arrivals.now

@@ -22,14 +22,14 @@ _NEAR: Final = 2
 """Cycles between two instructions over which registers are kept."""
 
 
-def has_many_products(insts: list[Inst]) -> bool:
-    """Whether more than a quarter of a piece reads three registers each."""
-    full = 0
+def has_many_reads(insts: list[Inst]) -> bool:
+    """Whether the instructions of a piece read more than five registers in four of them."""
+    reads = 0
     for inst in insts:
-        src = inst.src
-        if len(src) == _SOURCES and not inst.op.addr and all(in_file(o, K_R) and not is_zero_reg(o) for o in src):
-            full += src[0] != src[1] and src[0] != src[2] and src[1] != src[2]
-    return 4 * full > len(insts)
+        if not inst.op.addr:
+            for o in inst.src:
+                reads += in_file(o, K_R) and not is_zero_reg(o)
+    return 4 * reads > 5 * len(insts)
 
 
 def lost_cycles(piece: list[Inst], order: list[int], at: list[int], table: IsaTable, u: Units) -> int:

@@ -16,6 +16,7 @@ from orias.isa.operand import K_R, Opnd, in_file
 from orias.ori.ir import Block, Func, Inst
 from orias.schedule.local_values import LocalValues, Registers, Value
 from orias.schedule.reuse import PIPES, REACH, holds
+from orias.target.register_steps import SYSTEM_REGISTERS, step_of
 from orias.timing.ctl import stall, wait_mask
 from orias.timing.register_ports import BANKS, SLOTS, RegisterPorts
 from orias.timing.units import NEEDS_WRITE, Units, units
@@ -53,10 +54,23 @@ def spread_reads(fn: Func, joined: set[int]) -> bool:
     if not jammed:
         return False
     registers = Registers(fn)
+    more = _unused(fn)
     changed = False
+    taken = 0
     for b, p in jammed:
-        changed |= _Spread(fn, p, LocalValues(fn, b, registers, joined)).run()
+        spread = _Spread(fn, p, LocalValues(fn, b, registers, joined), more)
+        changed |= spread.run()
+        taken |= spread.taken
+    fn.reg_count = max(fn.reg_count, taken.bit_length() + SYSTEM_REGISTERS)
     return changed
+
+
+def _unused(fn: Func) -> int:
+    """The registers beyond those of a kernel that cost no occupancy."""
+    if fn.kind != "entry" or fn.calls or not fn.reg_count:
+        return 0
+    most = min(step_of(fn.target, fn.reg_count), fn.max_regs)
+    return (1 << max(0, most - SYSTEM_REGISTERS)) - 1 & -(1 << max(0, fn.reg_count - SYSTEM_REGISTERS))
 
 
 def _passes(insts: list[Inst]) -> list[bool]:
@@ -213,9 +227,14 @@ def _reads(table: IsaTable, inst: Inst, src: list[Opnd], reads: list[int], flipp
 class _Spread:
     """The search in one block."""
 
-    __slots__ = ("_budget", "_insts", "_played", "_rest", "_values")
+    __slots__ = ("_budget", "_free", "_insts", "_more", "_played", "_rest", "_values", "taken")
 
-    def __init__(self, fn: Func, played: PlayedReads, values: LocalValues) -> None:
+    def __init__(self, fn: Func, played: PlayedReads, values: LocalValues, more: int) -> None:
+        self._free: int = values.free
+        """The registers that values may take; `more`: for those that collide these too."""
+        self._more: Final[int] = more
+        self.taken: int = 0
+        """Those of `more` that values have taken."""
         self._played: Final[PlayedReads] = played
         self._insts: Final[list[Inst]] = played.insts
         self._values: Final[LocalValues] = values
@@ -226,6 +245,7 @@ class _Spread:
     def run(self) -> bool:
         """True if something changed."""
         changed = self._balance()
+        self._free |= self._more
         return self._part() or changed
 
     def _balance(self) -> bool:
@@ -312,7 +332,7 @@ class _Spread:
     def _others(self, v: Value) -> list[int]:
         """Registers of the other bank to which a value might go: if possible one that has rested, else one that is free, else some that are not."""
         values = self._values
-        others = values.free & _BANK[v.register & 1 ^ 1]
+        others = self._free & _BANK[v.register & 1 ^ 1]
         self._budget -= v.last - v.first >> _CHEAPER
         free = others & ~values.taken(v.first, v.last)
         if free:
@@ -390,6 +410,7 @@ class _Spread:
                     p.writes[k].remove(v.register)
                     p.writes[k].append(register if v.register == one else one)
         self._values.exchange(values, register)
+        self.taken |= self._more & 1 << register
         for k, x in zip(places, reads, strict=True):
             p.renamed(k, x)
 

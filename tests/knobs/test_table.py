@@ -102,6 +102,8 @@ FACTS = {
     "schedule/word_counts.py:_WORD_SHIFT": "beyond every number of a register",
     "schedule/piece_orders.py:_TRIED": "bounds the time of a search",
     "schedule/piece_orders.py:_UNBOUNDED": "no limit",
+    "passes/shared_factors.py:_PORTS": "reads of registers that a sub-core serves in a cycle",
+    "passes/shared_factors.py:_SOURCES": "sources of a fused product",
     "schedule/reuse.py:REACH": "how long the reuse cache is known to hold a value",
     "schedule/board_choice.py:SCOREBOARDS": "scoreboards of the hardware",
     "schedule/board_choice.py:ASYNC_SCOREBOARD": "the one that LDGDEPBAR is waited for on",

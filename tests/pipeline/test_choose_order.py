@@ -16,6 +16,7 @@ from orias.schedule.arrivals import Arrivals
 from orias.schedule.plans import most_live_words, plans
 from orias.sim.core.image import load
 from orias.target.register_steps import STEPS, most_words, step_that_holds, step_words
+from tests.kernels.varied import varied_cases
 
 
 def sums(loads: int) -> str:
@@ -140,3 +141,19 @@ def test_a_result_that_arrives_in_a_later_block() -> None:
     a.enter(third)
     a.passed(10, {7}, {})
     assert a.now == {}
+
+
+@pytest.mark.in_turn(4)
+@pytest.mark.parametrize(
+    ("knobs", "registers"),
+    [
+        ({}, 56),
+        ({"SchedStepRetry": 0}, 59),
+        ({"SchedStepWords": 0}, 59),
+        ({"SchedStepGain": 1_000}, 59),
+        ({"SchedStepWork": 0}, 59),
+    ],
+)
+def test_values_are_computed_again_for_more_warps(knobs: dict[str, int], registers: int) -> None:
+    data = orias.compile(varied_cases.source("layer_norm_grad"), arch="sm_90a", knobs=knobs).data
+    assert kernels(data)[0].registers == registers

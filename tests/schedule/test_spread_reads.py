@@ -101,6 +101,26 @@ def test_nops_do_not_stay_from_before() -> None:
     assert sources[0] != sources[1], "nothing changed, so nothing is shown"
 
 
+def registers_of_crowded_bank(most: int, helper: bool = False) -> int:
+    """The registers of products of eight values in even registers, where the odd ones are needed again afterwards."""
+    lines = [f"  R{4 + 2 * k} = FADD R2, R{3 + 2 * k}" for k in range(8)]
+    lines += [
+        f"  R{4 + 2 * (k % 8)} = FFMA R{4 + 2 * (k % 8)}, R{4 + 2 * ((k + 1) % 8)}, R{4 + 2 * ((k + 3) % 8)}"
+        for k in range(24)
+    ]
+    lines += [f"  STG.E -, R20, URZ, {4 * k:#x}, R{3 + k}" for k in range(16)]
+    kind = "helper" if helper else "entry"
+    fn = parse("\n".join([f".func k sm_90 {kind} allocated", f".regs {most} 24", "b0:", *lines, "  EXIT", ""]))
+    post_ra(fn, Options(opt_level=3))
+    return fn.reg_count
+
+
+def test_registers_that_cost_no_occupancy_are_taken() -> None:
+    assert 24 < registers_of_crowded_bank(255) <= 32
+    assert registers_of_crowded_bank(24) == 24
+    assert registers_of_crowded_bank(255, helper=True) == 24
+
+
 def shared_factors(losses: int, worth: int) -> int:
     """How many of 16 products of even registers read a factor of the one before, where four others with none of their factors were before."""
     lines = [
