@@ -231,6 +231,7 @@ a3=vector op=cas -> Vector operand is not allowed for instruction '{n}'
 """,
     "multimem.ld_reduce": "!vec a0=vector -> Vector operand is not allowed for instruction '{n}'",
     "multimem.red multimem.st": "!vec a1=vector -> Vector operand is not allowed for instruction '{n}'",
+    "tex tex.base tex.level tex.grad tld4": "a0=pair -> @F60 Fv7.1 : Texture instruction with optional predicate result",
 }
 """Rules between modifiers and operands."""
 
