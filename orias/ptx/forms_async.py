@@ -269,12 +269,12 @@ OPERANDS: Final[dict[str, str]] = {
     "cp.async.bulk.tensor": """
 dst!=global a2=absolute/imm -> Immediate addresses allowed only for .local state space
 sm=120.. dst=shared::cluster src=global a0=other -> Arguments mismatch for instruction 'mov'
-sm=120.. dst=shared::cluster src=global a1=other -> Arguments mismatch for instruction 'mov'
+sm=120.. dst=shared::cluster src=global a1=other/address32 -> Arguments mismatch for instruction 'mov'
 sm=120.. dst=shared::cluster src=global a2=other -> Arguments mismatch for instruction 'mov'
 """,
     "cp.async.bulk": """
 sm=120.. dst=shared::cluster src=global a0=other -> Arguments mismatch for instruction 'mov'
-sm=120.. dst=shared::cluster src=global a1=other -> Arguments mismatch for instruction 'mov'
+sm=120.. dst=shared::cluster src=global a1=other/address32 -> Arguments mismatch for instruction 'mov'
 sm=120.. dst=shared::cluster src=global a3=other -> Arguments mismatch for instruction 'mov'
 """,
     "fence fence.proxy": """
