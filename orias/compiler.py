@@ -26,7 +26,6 @@ from orias.peak_memory import peak_memory
 from orias.pipeline.functions import Trace
 from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
-from orias.ptx.double_warnings import double_uses
 from orias.ptx.input_scopes import has_equal_symbols
 from orias.ptx.module_checks import check, check_debug
 from orias.ptx.module_inputs import check_heads, input_lines, merge, restrict
@@ -213,15 +212,14 @@ class Compiler:
 
     def _front_end(self, source: tuple[str, str | bytes], inputs: list[int]) -> Module:
         name, text = source
-        module = parse(text, name, newest_of(self.options.release), inputs, self.options.raw_textures)
-        self._report([*module.warnings, *restrict(module, self.options)])
+        o = self.options
+        module = parse(text, name, newest_of(o.release), inputs, o.raw_textures, o.warn_double)
+        self._report(module.warnings)
         if "debug" in module.target_options:
             self._report(check_debug(module))
+        self._report(restrict(module, o))
         if self.options.debug or "debug" in module.target_options:
             self._debug_target()
-        if self.options.warn_double:
-            self.diagnostics.extend(double_uses(module))
-        o = self.options
         found = check(module, self.target, o.compile_only, o.extensible, o.debug)
         if not self.options.uniform_registers:
             found += uniform_needs(module)

@@ -95,7 +95,9 @@ class KernelCompiler:
                 done[fn.name] = fn
                 if apart is not None and kernel.is_helper:
                     apart[fn.name] = fn
-        kernel.shared_size = max(kernel.shared_size, kernel.entry.shared_end)
+        if kernel.entry.shared_end > kernel.shared_size:
+            kernel.shared_scratch = kernel.entry.shared_end - kernel.shared_size
+            kernel.shared_size = kernel.entry.shared_end
         self.diagnostics.extend(advice(kernel))
         if self.options.remarks:
             self.decisions.extend(kernel_decisions(kernel))

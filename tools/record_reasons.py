@@ -56,10 +56,13 @@ IN_FILES: Final = (
     Reason("Sums by shuffles", ".*", ".*", r"INT_WARP_WIDE_INSTR_OFFSETS"),
     Reason("Convergence barriers", ".*", ".*", r"record .* CRS_STACK_SIZE"),
     Reason("EXIT after trap", ".*", ".*", r"EXIT_INSTR_OFFSETS"),
-    Reason("YIELD that a linker clears", ".*", "sm_[78].* -c", r"type (68|69) "),
-    Reason("Addresses in operands", ".*", ".* -c", r"reloc \.rela?\.text\.\S+ type (55|59|64|66|74|100|115) "),
+    Reason("YIELD that a linker clears", ".*", ".* -c", r"- reloc \S+ type (68|69) "),
+    Reason("Addresses in operands", ".*", ".* -c", r"reloc \.rela?\.text\.\S+ type (55|59|64|65|66|74|100|115) "),
     Reason("Branch tables", ".*", ".*", r"constant2|INDIRECT_BRANCH_TARGETS|const_opt"),
-    Reason("Unused extern variables", ".*", ".* -c", r"- symbol \S+ bind 1 type 13 .* in 0x0 value"),
+    Reason("Unused extern variables", ".*", ".* -c", r"- symbol \S+ bind 1 type 13 .* in  value"),
+    Reason("Two ways through warp operations", ".*", "sm_(9|1).* -c", r"record .* COOP_GROUP_\w+ of \d+ words"),
+    Reason("Spills", ".*", ".*", r"record .* ANNOTATIONS"),
+    Reason("Samplers of texels", ".*tex-read.*", ".*", r"- reloc \.rela?\.nv\.constant0|section \.nv\.constant0"),
 )  # fmt: skip
 """The reasons by differences alone, for files that are not among the small programs: what else could differ so has its program there."""
 

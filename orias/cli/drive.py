@@ -207,7 +207,9 @@ def _not_compiled(
     """Reports all that is wrong where options or inputs are, or where what Orias does not do is asked for."""
     from orias.cli.input_messages import input_messages, target_refusal
 
-    for number, said in enumerate([[], *input_messages(sources, s.options.arch, s.options.release)]):
+    for number, said in enumerate(
+        [[], *input_messages(sources, s.options.arch, s.options.release, s.options.warn_double)]
+    ):
         _say_all(said, sources, out)
         for name, before in missing:
             if before == number:
@@ -223,12 +225,16 @@ def _fits_tools(s: Settings, sources: list[tuple[str, str | bytes]], out: Messag
     """Whether inputs have nothing that functions for tools must not have; says what it is."""
     from orias.cli.input_messages import input_messages, patch_errors, target_refusal
 
-    _say_all([d for own in input_messages(sources, s.options.arch, s.options.release) for d in own], sources, out)
+    _say_all(
+        [d for own in input_messages(sources, s.options.arch, s.options.release, s.options.warn_double) for d in own],
+        sources,
+        out,
+    )
     wrong = [] if out.errors else patch_errors(sources, s.options.release)
     if wrong:
         _say_no_debug_info(s, sources, out)
-        for text in wrong:
-            out.say("error", text)
+        for severity, text in wrong:
+            out.say(severity, text)
         refused = target_refusal(sources, s.options.arch, s.options.release)
         if refused:
             out.say("fatal", refused)
@@ -273,7 +279,9 @@ def _of_inputs(
     if len(sources) > 1:
         from orias.cli.input_messages import input_messages
 
-        found = [d for own in input_messages(sources, s.options.arch, s.options.release) for d in own]
+        found = [
+            d for own in input_messages(sources, s.options.arch, s.options.release, s.options.warn_double) for d in own
+        ]
         if any(d.severity in ("error", "fatal") for d in found):
             return found
     if any(d.message.startswith(_OTHER_TARGET) for d in diagnostics):

@@ -4,9 +4,11 @@ import re
 
 from orias.cli.hidden_settings import older_than
 from orias.diag import CompileError, Diagnostic
+from orias.ptx.ast import Module
+from orias.ptx.double_warnings import DOUBLES
 from orias.ptx.module_checks import NO_DEBUG
 from orias.ptx.module_inputs import HEAD_ERRORS, input_lines, merge
-from orias.ptx.parser import parse
+from orias.ptx.parser import LOC_WITHOUT_FILE, parse
 from orias.ptx.targets import newest_of, refusal
 from orias.target.target_names import TENSOR_MEMORY
 
@@ -18,7 +20,9 @@ _TENSOR_ACCESS = (
 )
 
 
-def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[list[Diagnostic]]:
+def input_messages(
+    sources: list[tuple[str, str | bytes]], arch: str, release: str, doubles: bool = False
+) -> list[list[Diagnostic]]:
     """What the front end says of each of the inputs that are not compiled.
 
     An input with a fatal error is left out; the errors in others do not keep ptxas from checking the next one against them.
@@ -26,7 +30,7 @@ def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: s
     found: list[list[Diagnostic]] = []
     taken: list[tuple[str, str | bytes]] = []
     for source in sources:
-        own = messages_of_last([*taken, source], arch, release)
+        own = messages_of_last([*taken, source], arch, release, doubles)
         found.append(own)
         if any(d.severity == "fatal" for d in own):
             continue
@@ -36,13 +40,18 @@ def input_messages(sources: list[tuple[str, str | bytes]], arch: str, release: s
     return found
 
 
-def messages_of_last(sources: list[tuple[str, str | bytes]], arch: str, release: str) -> list[Diagnostic]:
-    """The errors of the last of several inputs, as a module of its own in what cannot be merged, else beside the others."""
+def messages_of_last(
+    sources: list[tuple[str, str | bytes]], arch: str, release: str, doubles: bool = False
+) -> list[Diagnostic]:
+    """The errors of the last of several inputs, as a module of its own in what cannot be merged, else beside the others.
+
+    With `doubles` the warnings on doubles too, also of an input without errors.
+    """
     name, text = sources[-1]
     before = sum((t.count(b"\n") if isinstance(t, bytes) else t.count("\n")) + 1 for _, t in sources[:-1])
     alone: list[Diagnostic] = []
     try:
-        parse(text, name, newest_of(release))
+        alone = _doubles(parse(text, name, newest_of(release), (), False, doubles))
     except CompileError as e:
         alone = e.diagnostics
     except RecursionError:
@@ -50,12 +59,17 @@ def messages_of_last(sources: list[tuple[str, str | bytes]], arch: str, release:
     if len(sources) == 1 or any(d.message.startswith(HEAD_ERRORS) for d in alone):
         return [_placed(d, name, 0) for d in alone]
     try:
-        parse(merge(sources, arch)[1], name, newest_of(release), input_lines(sources))
+        module = parse(merge(sources, arch)[1], name, newest_of(release), input_lines(sources), False, doubles)
     except CompileError as e:
         return [_placed(d, name, before) for d in e.diagnostics if d.line > before]
     except RecursionError:
         return []
-    return []
+    return [_placed(d, name, before) for d in _doubles(module) if d.line > before]
+
+
+def _doubles(module: Module) -> list[Diagnostic]:
+    """The warnings of a module without errors that ptxas gives while it reads."""
+    return [d for d in module.warnings if d.message == DOUBLES]
 
 
 def _placed(d: Diagnostic, name: str, before: int) -> Diagnostic:
@@ -84,8 +98,8 @@ def target_refusal(sources: list[tuple[str, str | bytes]], arch: str, release: s
     return refusal(parse(text, name, newest_of(release), input_lines(sources)).target, arch)
 
 
-def patch_errors(sources: list[tuple[str, str | bytes]], release: str) -> list[str]:
-    """What functions for tools (``--compile-as-tools-patch``) must not have, of inputs without errors."""
+def patch_errors(sources: list[tuple[str, str | bytes]], release: str) -> list[tuple[str, str]]:
+    """What functions for tools (``--compile-as-tools-patch``) must not have, of inputs without errors; then a note on lines without a file."""
     modules = [parse(text, name, newest_of(release)) for name, text in sources]
     functions = [f for m in modules for f in m.functions]
     variables = [v for m in modules for v in m.variables] + [v for f in functions for v in f.variables]
@@ -94,7 +108,9 @@ def patch_errors(sources: list[tuple[str, str | bytes]], release: str) -> list[s
         found.append("Allocating additional shared memory is")
     if any(f.entry for f in functions):
         found.append("Entry function is")
-    return [f"{what} not allowed when command line option '--compile-as-tools-patch' is specified " for what in found]
+    option = "not allowed when command line option '--compile-as-tools-patch' is specified "
+    warnings = [d for m in modules for d in m.warnings if d.message == LOC_WITHOUT_FILE] if found else []
+    return [*(("error", f"{what} {option}") for what in found), *(("warning", d.message) for d in warnings[:1])]
 
 
 def legacy_barrier_note(sources: list[tuple[str, str | bytes]]) -> str:

@@ -261,7 +261,7 @@ def settings(c: Command) -> Settings:
     arch = c.values.get("gpu-name", Options().arch)
     if arch.startswith("lto_") and arch.endswith("a"):
         raise UsageError(f"Unsupported gpu architecture '{arch}'")
-    if c.has("fdcmpt"):
+    if c.has("fdcmpt") and not c.has("uumn"):
         raise UsageError("Unknown option '-fdcmpt'")
     o = Options("sm_" + arch.partition("_")[2])
     s = Settings(o, "" if arch.startswith("sm_") else arch, c.values.get("output-file", "elf.o"))

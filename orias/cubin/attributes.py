@@ -36,6 +36,9 @@ _STUB_OF_UNIFIED: Final = 1
 _MOST_TARGETS: Final = 16_000
 """Targets of a branch in one record, which counts its bytes in 16 bits; ptxas 13.0.88 crashes where a record cannot count them."""
 
+_MOST_BYTES: Final = 0xFFFF
+"""Bytes of a record's payload."""
+
 
 def _param(p: Param, symbol: int, big: bool) -> Record:
     if p.space not in _SPACE:
@@ -81,12 +84,16 @@ def _mbarriers(k: KernelCode) -> list[Record]:
 
 
 def _annotations(k: KernelCode) -> list[Record]:
-    """ANNOTATIONS: kind 3 (of the function), length, text; measured with ptxas 13.0.88 -annotate."""
-    if not k.annotation:
-        return []
-    text = k.annotation.encode() + b"\0"
-    data = (3).to_bytes(4, "little") + len(text).to_bytes(4, "little") + text
-    return [Record(nv.ANNOTATIONS, nv.SVAL, 0, data + bytes(-len(data) % 4))]
+    """ANNOTATIONS: kind 1, offset of a spill; last, kind 3 (of the function), length, text; measured with ptxas 13.0.88 -annotate."""
+    out = svals(nv.ANNOTATIONS, [word for at in k.spill_offsets for word in (nv.NOTE_SPILL, at)], 2)
+    if k.annotation:
+        text = k.annotation.encode() + b"\0"
+        data = nv.NOTE_FUNCTION.to_bytes(4, "little") + len(text).to_bytes(4, "little") + text
+        data += bytes(-len(data) % 4)
+        if out and len(out[-1].payload) + len(data) <= _MOST_BYTES:
+            data = out.pop().payload + data
+        out.append(Record(nv.ANNOTATIONS, nv.SVAL, 0, data))
+    return out
 
 
 def _inserted(k: KernelCode) -> list[Record]:
@@ -115,6 +122,8 @@ def _launch(k: KernelCode) -> list[Record]:
         out.append(sval(nv.REQNTID, list(k.reqntid)))
     if k.crs_stack:
         out.append(sval(nv.CRS_STACK_SIZE, [0]))
+    if k.shared_scratch:
+        out.append(sval(nv.SHARED_SCRATCH, [0, k.shared_scratch]))
     return out
 
 

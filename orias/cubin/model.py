@@ -215,8 +215,8 @@ class KernelCode:
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "is_helper", "language", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
-        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_offset", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_size", "shared_windows",
-        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
+        "relocs_applied", "reqntid", "resolved", "slot_uses", "reserved_begin", "reserved_cap", "reserved_offset", "reserved_smem_used", "sanitize", "shared", "shared_align", "shared_dynamic", "shared_scratch", "shared_size", "shared_windows",
+        "size", "sparse_mma_mask", "spill_loads", "spill_offsets", "spill_stores", "stack_traps", "stub_of", "subs", "surface_named_again", "syscall_offsets", "texture_relocs",
         "tools_patch", "unified", "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
@@ -264,6 +264,8 @@ class KernelCode:
         """Static shared variables that the kernel uses; the writer fills in an ``offset`` of -1."""
         self.shared_size: int = -1
         """Static shared bytes without the part that the system reserves; -1: computed from ``shared`` by the layout rule."""
+        self.shared_scratch: int = 0
+        """Bytes of these behind the variables: spilled values and what aligns them."""
         self.shared_align: int = 0
         """Alignment of the shared section; 0: the largest alignment of the variables used (dynamic ones included)."""
         self.shared_dynamic: list[Variable] = []
@@ -324,6 +326,8 @@ class KernelCode:
         self.externs: list[str] = []
         """Undefined functions called."""
         self.branch_targets: list[BranchTargets] = []
+        self.spill_offsets: list[int] = []
+        """Offsets of the stores and loads of spilled values, which disassemblers mark."""
         self.annotation: str = ""
         """Text of the ANNOTATIONS record about the function; empty for none."""
         self.atom16_regs: list[tuple[int, int]] = []

@@ -5,6 +5,7 @@ half-word in the word; format 4 (SVAL) has a payload of that many bytes, padded 
 payloads: ``docs/facts/cubin.md``, "Attributes"; codes that no measured file has are named but have no format.
 """
 
+from collections.abc import Sequence
 from struct import pack, unpack_from
 from typing import Final, final
 
@@ -39,6 +40,7 @@ TOOLS_PATCH_FUNC: Final = 0x4B
 ATOM16_EMUL_INSTR_REG_MAP: Final = 0x2E
 REGCOUNT: Final = 0x2F
 INT_WARP_WIDE_INSTR_OFFSETS: Final = 0x31
+SHARED_SCRATCH: Final = 0x32
 INDIRECT_BRANCH_TARGETS: Final = 0x34
 SW2861232_WAR: Final = 0x35
 SW_WAR: Final = 0x36
@@ -63,6 +65,10 @@ TCGEN05_2CTA_USED: Final = 0x52
 GEN_ERRBAR_AT_EXIT: Final = 0x53
 REG_RECONFIG: Final = 0x54
 ANNOTATIONS: Final = 0x55
+NOTE_SPILL: Final = 1
+"""Kind of a note in ANNOTATIONS: a spill or its reload; its word is the byte address."""
+NOTE_FUNCTION: Final = 3
+"""Kind of a note on the function: length in bytes, text with its zero byte, padded to a word."""
 STACK_CANARY_TRAP_OFFSETS: Final = 0x57
 STUB_FUNCTION_KIND: Final = 0x58
 BLOCKS_ARE_CLUSTERS: Final = 0x5B
@@ -237,6 +243,26 @@ def svals(code: int, words: list[int], group: int = 1) -> list[Record]:
     """
     most = _MOST_WORDS - _MOST_WORDS % group
     return [sval(code, words[i : i + most]) for i in range(0, len(words), most)]
+
+
+def notes_of(words: Sequence[int]) -> tuple[list[int], list[str]]:
+    """The byte addresses of spills, and the texts on the function, of an ANNOTATIONS record; notes of other kinds end the reading."""
+    spills: list[int] = []
+    texts: list[str] = []
+    at = 0
+    while at + 1 < len(words):
+        kind, value = words[at], words[at + 1]
+        at += 2
+        if kind == NOTE_SPILL:
+            spills.append(value)
+        elif kind == NOTE_FUNCTION:
+            count = -(-value // 4)
+            data = b"".join([w.to_bytes(4, "little") for w in words[at : at + count]])
+            texts.append(data[:value].rstrip(b"\0").decode("utf-8", "replace"))
+            at += count
+        else:
+            break
+    return spills, texts
 
 
 def encode(records: list[Record]) -> bytes:

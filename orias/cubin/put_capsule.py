@@ -272,7 +272,6 @@ def _refuse_offsets(w: Work, code: Code) -> None:
         ("distances in code", k.relative_addresses),
         ("an empty relocation section", w.m.relocatable and not code.relocs and (k.relocs or k.relocs_applied)),
         ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
-        ("annotations", bool(k.annotation)),
     ):
         if found:
             raise NoCapsule(f"the Mercury form of {what} is not known")
@@ -482,6 +481,9 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
             continue
         if r.code == nvinfo.INDIRECT_BRANCH_TARGETS:
             out.append(nvinfo.sval(r.code, _branches(code, m)))
+        elif r.code == nvinfo.ANNOTATIONS:
+            words, spills = r.words(), 2 * len(nvinfo.notes_of(r.words())[0])
+            out.append(nvinfo.sval(r.code, [_place(m, x) if i < spills and i % 2 else x for i, x in enumerate(words)]))
         elif r.code in _OFFSETS:
             words, group = r.words(), _OFFSETS[r.code]
             out.append(nvinfo.sval(r.code, [x if i % group else _place(m, x) for i, x in enumerate(words)]))

@@ -260,6 +260,12 @@ class Reader:
             setattr(k, _FLAGS[code], True)
         elif code in _LISTS:
             setattr(k, _LISTS[code], [*getattr(k, _LISTS[code]), *r.words()])
+        elif code == nv.SHARED_SCRATCH:
+            k.shared_scratch = _word(r, 1, where)
+        elif code == nv.ANNOTATIONS:
+            spills, texts = nv.notes_of(r.words())
+            k.spill_offsets += spills
+            k.annotation += "".join(texts)
         elif code in _TRIPLES:
             setattr(k, _TRIPLES[code], _three(r, where))
         elif code == nv.PARAM_CBANK:

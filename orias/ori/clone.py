@@ -19,6 +19,7 @@ def clone(fn: Func) -> Func:
     out.contract = set(fn.contract)
     out.retries = set(fn.retries)
     out.guard_traps = set(fn.guard_traps)
+    out.spill_code = set(fn.spill_code)
     out.implied = dict(fn.implied)
     out.names = {v: list(names) for v, names in fn.names.items()}
     out.assigned = fn.assigned
@@ -43,6 +44,7 @@ def restore(fn: Func, kept: Func) -> None:
     fn.vkind, fn.vwidth = kept.vkind, kept.vwidth
     fn.syms, fn.calls, fn.tables = kept.syms, kept.calls, kept.tables
     fn.contract, fn.retries, fn.guard_traps = kept.contract, kept.retries, kept.guard_traps
+    fn.spill_code = kept.spill_code
     fn.implied, fn.names, fn.locations = kept.implied, kept.names, kept.locations
     fn.assigned, fn.remarks = kept.assigned, kept.remarks
     fn.blocks = kept.blocks

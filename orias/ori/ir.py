@@ -380,6 +380,7 @@ class Func:
         "shared_spills",
         "slots_at",
         "spill_base",
+        "spill_code",
         "spill_loads",
         "spill_stores",
         "stack_check",
@@ -472,6 +473,8 @@ class Func:
         """About the register count that the tightest allocation would have, where more warps would not fit with it; 0 if that is not less."""
         self.spill_stores: int = 0
         self.spill_loads: int = 0
+        self.spill_code: set[int] = set()
+        """Uids of the stores and loads of spilled values, without those of registers that a caller keeps."""
         self.shared_spills: SharedSpills | None = None
         """Where spilled words may go in shared memory; None: local memory holds them all."""
         self.spill_base: int = -1

@@ -136,6 +136,8 @@ def _marks(uid: int, fn: Func) -> str:
         text += " ; retry"
     if uid in fn.guard_traps:
         text += " ; guard"
+    if uid in fn.spill_code:
+        text += " ; spill"
     if uid in fn.implied:
         text += f" ; implied {fn.implied[uid]:x}"
     return text

@@ -268,6 +268,8 @@ class _Reader:
             fn.retries.add(inst.uid)
         elif word == "guard":
             fn.guard_traps.add(inst.uid)
+        elif word == "spill":
+            fn.spill_code.add(inst.uid)
         elif word == "implied":
             fn.implied[inst.uid] = int(rest[0], 16)
         else:

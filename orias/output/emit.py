@@ -91,7 +91,7 @@ class EmittedText:
 
     __slots__ = (
         "addresses", "barriers", "branch_tables", "calls", "code", "exits", "functions", "guard_traps", "lines", "places", "register_barrier",
-        "relative_addresses", "relocs", "shared_windows", "slot_uses",
+        "relative_addresses", "relocs", "shared_windows", "slot_uses", "spills",
         "stack_adjust", "table_bytes",
     )  # fmt: skip
 
@@ -105,6 +105,8 @@ class EmittedText:
         """Some instruction has another code address, or a distance in the code, as an operand that is no branch target."""
         self.exits: list[int] = []
         """Every EXIT, including guarded ones."""
+        self.spills: list[int] = []
+        """Every store and load of a spilled value."""
         self.guard_traps: list[int] = []
         """Every trap of a check of the frame's guard."""
         self.barriers: list[int] = []
@@ -362,6 +364,8 @@ class _Emitter:
             out.exits.append(at)
         elif inst.uid in fn.guard_traps:
             out.guard_traps.append(at)
+        elif inst.uid in fn.spill_code:
+            out.spills.append(at)
         elif base == "BAR":
             out.barriers.append(at)
             if inst.src and kind_of(inst.src[0]) not in (K_IMM, K_WORD):

@@ -72,6 +72,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, reach: Reach)
     code.param_bytes = kernel.param_bytes
     code.shared = kernel.shared
     code.shared_size = kernel.shared_size
+    code.shared_scratch = kernel.shared_scratch
     code.shared_align = kernel.shared_align
     code.shared_dynamic = kernel.shared_dynamic
     code.const2 = text.table_bytes
@@ -92,6 +93,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, reach: Reach)
     code.relative_addresses = text.relative_addresses
     code.exit_offsets = text.exits
     code.stack_traps = text.guard_traps
+    code.spill_offsets = text.spills
     code.syscall_offsets = [at for at, kind, _ in text.calls if kind == "syscall"]
     code.externs = kernel.externs
     code.branch_targets = [BranchTargets(at, targets) for at, targets in text.branch_tables]

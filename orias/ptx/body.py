@@ -12,6 +12,7 @@ from orias.ptx.call_syntax import LISTS, call, check_target_list, labelled_list,
 from orias.ptx.debug import dwarf_line, loc_directive, plain_loc
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
+from orias.ptx.double_warnings import note_doubles
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.module_directives import alias_directive, inner_function, repeated_names, target_directive
@@ -94,6 +95,7 @@ class BodyReader:
         base = len(state.scopes)
         operands = state.scopes[-1].operands
         while True:
+            errors = state.errors
             match = match_statement(source, pos)
             if match is None:
                 if self._label_or_loc(function, pos, line):
@@ -140,6 +142,8 @@ class BodyReader:
                         if plain and tuple([op.key for op in ops]) not in form.seen:
                             forms.verify(form, instr)
                         body.append(instr)
+                        if state.doubles and state.errors == errors:
+                            note_doubles(state, instr)
                         pos = match.end()
                         continue
             pos = self._by_grammar(function, pos, line, base)
@@ -316,7 +320,11 @@ class BodyReader:
                 state.syntax()
         else:
             plain = form.checked.name == opcode
-            body.append(self._instruction(function, form, pred, after if plain else line, column))
+            errors = self.state.errors
+            instr = self._instruction(function, form, pred, after if plain else line, column)
+            body.append(instr)
+            if self.state.doubles and self.state.errors == errors:
+                note_doubles(self.state, instr)
         return True
 
     def _opcode(self) -> tuple[str, int]:

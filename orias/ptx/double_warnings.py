@@ -1,14 +1,14 @@
 """Warnings about double precision (``-warn-double-usage``)."""
 
-from orias.diag import Diagnostic
-from orias.ptx.ast import Instr, Module
+from typing import Final
+
+from orias.ptx.ast import Instr
+from orias.ptx.parser_state import State
+
+DOUBLES: Final = "Program is doing double precision computations."
 
 
-def double_uses(module: Module) -> list[Diagnostic]:
-    """A warning for each instruction on f64 values (``-warn-double-usage``)."""
-    return [
-        Diagnostic("warning", "Program is doing double precision computations.", s.line)
-        for f in module.functions
-        for s in f.body or ()
-        if isinstance(s, Instr) and "f64" in s.sig.types
-    ]
+def note_doubles(state: State, instr: Instr) -> None:
+    """Warn of an instruction on f64 values (``-warn-double-usage``), once it is read without an error."""
+    if "f64" in instr.sig.types:
+        state.warning(DOUBLES, instr.line)

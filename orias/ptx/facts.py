@@ -63,7 +63,7 @@ def _address(op: Operand) -> str:
         return "other" if op.name or op.elems else "absolute"
     if op.var.space != "reg":
         return "symbol"
-    return "address64" if TYPE_BITS.get(op.var.type, 0) == 64 else "other"
+    return {64: "address64", 32: "address32"}.get(TYPE_BITS.get(op.var.type, 0), "other")
 
 
 def operand_facts(facts: dict[str, str], ops: list[Operand]) -> dict[str, str]:

@@ -113,7 +113,8 @@ class Forms:
     def _late(self, checked: Checked, instr: Instr, wrong: bool) -> list[str]:
         """The messages of the rules on operands; ptxas expands no macro of a ``wrong`` instruction."""
         late = self.checker.values(checked, instr)
-        wrong = wrong or bool(checked.early or checked.errors or checked.late)
+        wrong = wrong or bool(checked.early or checked.errors)
+        wrong = wrong or not all(m.startswith(ADVISORY) for m in checked.late)
         return [m for m in late if not m.endswith(_OF_MACROS)] if wrong else late
 
     def begin(self, checked: Checked, line: int, column: int) -> None:

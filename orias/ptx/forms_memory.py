@@ -231,6 +231,11 @@ a3=vector op=cas -> Vector operand is not allowed for instruction '{n}'
 """,
     "multimem.ld_reduce": "!vec a0=vector -> Vector operand is not allowed for instruction '{n}'",
     "multimem.red multimem.st": "!vec a1=vector -> Vector operand is not allowed for instruction '{n}'",
+    "tex tex.base tex.level tex.grad tld4": """
+a0=pair -> @F60 Fv7.1 : Texture instruction with optional predicate result
+n=tex/tex.base/tld4 count=3.. | n=tex.level count=4.. | n=tex.grad count=5.. -> @F30 : offset operand && @Fv4.3 : {n}
+a1=address64 -> @Fv3.1 : indirect texture access
+""",
 }
 """Rules between modifiers and operands."""
 

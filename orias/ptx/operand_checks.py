@@ -375,7 +375,8 @@ def _in_wrong_space(var: Var, op: Operand, use: Use) -> bool:
     mods = use.sig.mods
     space = mods.get("space", "")
     if use.name == "cp.async.mbarrier.arrive":
-        return var.space != "shared" or (bool(space) and not space.startswith("shared"))
+        named = var.type in ("texref", "surfref", "samplerref")
+        return named or var.space in ("const", "param") or (bool(space) and not space.startswith(var.space))
     if use.name.startswith(_COPIES):
         return not op.elems and _copied_space(use) not in (var.space, "")
     if space and "dst" not in mods and not op.elems:

@@ -168,6 +168,8 @@ def operand(state: State, depth: int = 0) -> Operand:
     if (left.kind == O_ADDR or left.neg or depth) and state.lex.kind == T_PUNCT and state.lex.text == "|":
         state.syntax()
     if state.take("|"):
+        if left.kind == O_VEC and (state.lex.kind != T_IDENT or state.lex.text == "_"):
+            state.syntax()  # beside a vector only the name of a predicate
         right = _single(state, depth)
         pair = Operand(O_PAIR)
         pair.elems = [left, right]

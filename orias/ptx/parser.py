@@ -37,7 +37,7 @@ from orias.target import abi
 _ANY_COMMENTS: Final = (9, 1)
 """Releases whose newest PTX version is this or later take any characters in comments (measured: 13.0.88 to 13.5.37)."""
 
-_LOC_WITHOUT_FILE: Final = (
+LOC_WITHOUT_FILE: Final = (
     ".loc directive without .file directive is found, line information in generated binary may not be complete"
 )
 
@@ -81,7 +81,7 @@ class Parser:
                 (state.error if severity == "error" else state.warning)(message, 0)
         unplaced = self.bodies.any_loc and not state.module.files and not state.module.lacks_debug()
         if unplaced and not state.errors and not state.last:
-            state.warning(_LOC_WITHOUT_FILE, 0)
+            state.warning(LOC_WITHOUT_FILE, 0)
         if self.bodies.inlined and not state.errors and any(f.entry for f in state.module.functions):
             known = {".debug_str", *(label for section in state.module.sections for label in section.labels)}
             for name in self.bodies.inlined:
@@ -236,12 +236,13 @@ def parse(
     newest: tuple[int, int] = NEWEST,
     inputs: Sequence[int] = (),
     raw_textures: bool = False,
+    doubles: bool = False,
 ) -> Module:
     """Reads a PTX module, of PTX version `newest` or older; raises :class:`orias.diag.CompileError` with all errors.
 
     `inputs`: the lines at which further inputs begin in a text of several (:func:`orias.ptx.module_inputs.input_lines`).
     Warnings of an accepted module are in ``Module.warnings``.  `raw_textures`: a module that does not say how its textures and samplers
-    belong together has neither by name.
+    belong together has neither by name.  `doubles`: instructions on doubles are warned of.
     """
     if isinstance(text, bytes):
         text = text.decode("latin-1")
@@ -253,6 +254,7 @@ def parse(
     parser = Parser(source, file_name, newest, list(inputs))
     state = parser.state
     state.raw_textures = raw_textures
+    state.doubles = doubles
     # A module is hundreds of thousands of objects without cycles: the cyclic collector would traverse them many times,
     # at half the speed of the parse (measured: 100 000 lines).
     collecting = gc.isenabled()

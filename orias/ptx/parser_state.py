@@ -100,7 +100,7 @@ class State:
     """The state of the parser.  ``diagnostics`` collects semantic errors; :meth:`fatal` ends the parse."""
 
     __slots__ = (
-        "begun", "closing", "diagnostics", "errors", "file_name", "function", "hidden", "last", "lex", "module", "overflows", "place", "raw_textures", "scopes",
+        "begun", "closing", "diagnostics", "doubles", "errors", "file_name", "function", "hidden", "last", "lex", "module", "overflows", "place", "raw_textures", "scopes",
     )  # fmt: skip
 
     def __init__(self, source: str, file_name: str) -> None:
@@ -119,6 +119,8 @@ class State:
         self.function: Function | None = None
         self.hidden: Final[dict[str, list[Var | Function]]] = {}
         """What is local to the inputs before this one, by its name in the text."""
+        self.doubles: bool = False
+        """Whether instructions on doubles are warned of."""
         self.raw_textures: bool = False
         """The mode of textures is ``texmode_raw`` where ``.target`` names none."""
         self.place: Place = Place(0, 0, "")

@@ -9,7 +9,7 @@ from orias.ptx.ast import TYPE_WORDS
 from orias.ptx.gates import fill
 from orias.ptx.modifier_messages import MANY_PRIORITIES, SPACES, spelled
 from orias.ptx.names import IGNORED, SLOT_OF
-from orias.ptx.opcode import is_shape, known_word
+from orias.ptx.opcode import FORMATS, is_shape, known_word
 from orias.ptx.rules import SETS
 
 TWO_OPERATIONS: Final = "Multiple instruction post-operation flags set"
@@ -170,11 +170,22 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
     )
 
 
+_MOST_FORMATS: Final = 2
+"""Formats of elements that an opcode may name, also where they mean nothing."""
+_FORMATS_MESSAGE: Final = "Unexpected number of 'format conversion' modifiers specified"
+
+
 def repetitions(name: str, words: list[str], allowed: set[str]) -> list[tuple[int, str]]:
     """The messages on words whose slots are already filled, each with the place of the word; ``allowed``: those of the instruction."""
     slots: dict[str, str] = {}
     found: list[tuple[int, str]] = []
+    formats = 0
     for place, word in enumerate(words):
+        if word in FORMATS:
+            formats += 1
+            if formats > _MOST_FORMATS:
+                found.append((place, _FORMATS_MESSAGE))
+            continue
         slot = slot_of(name, word)
         if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
             if slot in _COUNTED:

@@ -188,7 +188,12 @@ def _handle(where: Operand, kind: str) -> int:
 
 def _sampled(ops: list[Operand], sig: Sig, types: tuple[str, ...], where: Operand, use: Use) -> bool:
     """Whether result and coordinates of a sampling instruction fit its types; its result must be a vector."""
-    result = ops[0].elems[0] if ops[0].kind == O_PAIR else ops[0]
+    result = ops[0]
+    if result.kind == O_PAIR:
+        valid = result.elems[1].var
+        if result.elems[0].kind == O_VEC and (valid is None or valid.space != "reg" or valid.type != "pred"):
+            use.soft.append(f"Predicate output expected for instruction '{use.name}'")
+        result = result.elems[0]
     if len(types) > 1 and types[1] in _TYPES and not _registers_in(where.elems[-1:], _TYPES[types[1]]):
         return False
     if types[0] in _TYPES and not _registers_in([result], _TYPES[types[0]]):

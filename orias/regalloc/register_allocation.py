@@ -95,6 +95,7 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
     for b in fn.blocks:
         for inst in b.insts:
             if inst.uid in state.uids:
+                fn.spill_code.add(inst.uid)
                 if inst.op in LOCAL_STORES:
                     fn.spill_stores += 8 if inst.op.mods else 4
                 elif inst.op in LOCAL_LOADS:

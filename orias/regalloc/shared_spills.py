@@ -35,6 +35,8 @@ _PRAGMA: Final = "enable_smem_spilling"
 _MOST_THREADS: Final = 1024
 _WARP: Final = 32
 _WORD: Final = 4
+_ALIGN: Final = 16
+"""Where the rows begin, as with ptxas."""
 
 
 def shared_spills(kernel: Kernel, options: Options, target: Target, said: list[Diagnostic]) -> SharedSpills | None:
@@ -50,7 +52,7 @@ def shared_spills(kernel: Kernel, options: Options, target: Target, said: list[D
     if not options.opt_level:
         return None
     threads = align_up(min(block_threads(kernel.ptx) or _MOST_THREADS, _MOST_THREADS), _WARP)
-    start = align_up(kernel.shared_size, _WORD)
+    start = align_up(kernel.shared_size, _ALIGN)
     # As many blocks fit as without it.
     warps = min(target.number("threads_per_sm") // _WARP, warps_with(kernel.entry.max_regs))
     blocks = max(1, min(target.number("ctas_per_sm"), warps * _WARP // threads))
@@ -135,7 +137,9 @@ def move_to_shared(fn: Func, state: SpillState) -> None:
                 inst.src[3] = imm(area + (first - moved) * _WORD)
                 out.append(inst)
                 continue
-            out += _accesses(fn, inst, at + first * row, row)
+            accesses = _accesses(fn, inst, at + first * row, row)
+            state.uids.update([i.uid for i in accesses])
+            out += accesses
         b.insts = out
     state.size -= moved * _WORD
     fn.shared_end = spills.start + moved * row

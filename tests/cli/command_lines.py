@@ -22,6 +22,12 @@ FILES = {
     + ".func f(.reg .u16 a) { ret; }\n.visible .entry k(){ .reg .u16 h; call f, (h); ret; }\n",
     "debug.ptx": HEAD.format("sm_75, debug") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "l.ptx": HEAD.format("sm_75") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
+    "debugless.ptx": HEAD.format("sm_75, debug") + ".visible .entry k(){ ret; }\n",
+    "doubles.ptx": HEAD.format("sm_75") + ".visible .entry d(){ .reg .f64 %d<4>; add.f64 %d1, %d2, %d3;\nret; }\n",
+    "mixed.ptx": HEAD.format("sm_75")
+    + ".visible .entry m(){ .reg .f64 %d<4>; add.f64 %d1, %d2, %d3;\nadd.f64 %d1, %r9, %d2;\nneg.f64 %d1, %d1; ret; }\n",
+    "broken.ptx": HEAD.format("sm_75")
+    + ".visible .entry m(){ .reg .f64 %d<4>; add.f64 %d1, %d2, %d3;\nadd.f64 %d1, ;\nneg.f64 %d1, %d1; ret; }\n",
     "steps.ptx": HEAD.format("sm_75")
     + '.visible .entry k(){ .reg .b32 %r; .reg .b16 %h;\n.loc 1 1 1\n.pragma "foo";\nld.global.u32 %r, [%h];\nret; }\n',
     "f.ptx": HEAD.format("sm_75")
@@ -56,6 +62,17 @@ FILES = {
 }
 
 STOPPED = """
+mixed.ptx -warn-double-usage
+broken.ptx -warn-double-usage
+doubles.ptx mixed.ptx -warn-double-usage
+mixed.ptx doubles.ptx -warn-double-usage -Werror
+broken.ptx doubles.ptx -warn-double-usage
+doubles.ptx doubles.ptx -warn-double-usage
+k.ptx doubles.ptx l.ptx -warn-double-usage -e zz
+debugless.ptx -e zz
+debugless.ptx -e k,zz -arch sm_80
+l.ptx -astoolspatch
+k.ptx -fdcmpt -slr
 k.ptx -membermask-overlap false -no-membermask-overlap=false -maxrregcount x
 k.ptx -g -cloning yes
 k.ptx -g -cloning x -flcm x
@@ -284,6 +301,9 @@ k.ptx -regUsageLevel 20 --ptx-length 1 -dlcm x --abi-compile x --disable-smem-re
 """
 
 ACCEPTED = """
+k.ptx -uumn -fdcmpt
+k.ptx -fdcmpt --uumn
+doubles.ptx l.ptx -warn-double-usage -e d
 steps.ptx
 steps.ptx -suppress-debug-info
 steps.ptx -g

@@ -115,6 +115,7 @@ VALUES |= set(_KINDS.values()) | {
     "symbol",
     "absolute",
     "address64",
+    "address32",
 }
 HEADER = set(headers._NUMBERS) | headers._PLAIN
 SPECIAL = {"space", "plain", "full", "slot", "elsewhere", "only", "approx"}

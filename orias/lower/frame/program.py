@@ -108,7 +108,7 @@ class Kernel:
 
     __slots__ = (
         "barriers", "calls_unknown", "common_shared", "ctaidz_used", "dynamic_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls", "is_helper",
-        "locs", "param_bytes", "params", "pointers", "pool", "private", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
+        "locs", "param_bytes", "params", "pointers", "pool", "private", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_scratch", "shared_size", "table_bytes",
     )  # fmt: skip
 
     def __init__(self, ptx: Function, entry: Func) -> None:
@@ -128,6 +128,8 @@ class Kernel:
         self.shared: list[Variable] = []
         """Static shared variables in use, with byte offsets in the kernel's shared memory (without the system's part)."""
         self.shared_size: int = 0
+        self.shared_scratch: int = 0
+        """Bytes of these that hold spilled values, with what aligns them."""
         self.shared_align: int = 1
         self.shared_dynamic: list[Variable] = []
         """Dynamic shared variables, also those that the kernel does not use."""
