@@ -87,6 +87,7 @@ FACTS = {
     "regalloc/coalesce.py:_ANY_SPAN": "registers of the largest file",
     "regalloc/coalesce.py:_FAR": "more than any point",
     "regalloc/coalesce.py:_LONG_ALIGN": "alignment of the encoding",
+    "regalloc/shared_spills.py:_ALIGN": "where ptxas begins the rows",
     "regalloc/coalesce.py:_TIE_WEIGHT": "more than any move: the operation needs it",
     "regalloc/recompute.py:_PLAIN": "an operation and one constant",
     "regalloc/recompute.py:_SLOW": "special registers are late, as two operations",
