@@ -277,6 +277,7 @@ class Driver:
         corners: tuple[Sequence[int], Sequence[int]] | None = None,
         channels: int = 0,
         pixels: int = 0,
+        interleave: int = 0,
     ) -> bytes:
         """A tensor map made by the driver; arguments as for ``orias.sim.tensormap``."""
         space = ctypes.create_string_buffer(_MAP_BYTES + _MAP_ALIGN)
@@ -284,7 +285,7 @@ class Driver:
         rank = len(dims)
         sizes, jumps = (c_uint64 * rank)(*dims), (c_uint64 * rank)(*strides)
         each = (c_uint * rank)(*(steps or [1] * rank))
-        last = (0, SWIZZLES.index(swizzle), 0, int(fill_nan))
+        last = (interleave, SWIZZLES.index(swizzle), 0, int(fill_nan))
         head = (place, ELEMENT_TYPES.index(type_), rank, address, sizes, jumps)
         if corners is None:
             self.call("cuTensorMapEncodeTiled", *head, (c_uint * rank)(*box), each, *last)

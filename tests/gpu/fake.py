@@ -209,7 +209,7 @@ class Fake:
     def cuTensorMapEncodeTiled(self, place: int, type_: int, rank: int, address: int, *v: int) -> int:
         dims, strides = self._numbers(v[0], rank, ctypes.c_uint64), self._numbers(v[1], rank - 1, ctypes.c_uint64)
         box, steps = self._numbers(v[2], rank, ctypes.c_uint32), self._numbers(v[3], rank, ctypes.c_uint32)
-        return self._map(place, type_, address, v[5], v[7], dims, strides, box=box, steps=steps)
+        return self._map(place, type_, address, v[5], v[7], dims, strides, box=box, steps=steps, interleave=v[4])
 
     def cuTensorMapEncodeIm2col(self, place: int, type_: int, rank: int, address: int, *v: int) -> int:
         dims, strides = self._numbers(v[0], rank, ctypes.c_uint64), self._numbers(v[1], rank - 1, ctypes.c_uint64)

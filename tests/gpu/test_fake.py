@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.gpu_interleave import cases, cubin, origins
 from orias.ptx.parser import parse
 from orias.tools.fuzz.judge import case_of
 from tests.device import on
@@ -192,3 +193,14 @@ def test_products_cover_the_matrix_kernels() -> None:
         "attention_backward_q_f16", "softmax_f32", "layer_norm_f16", "hopper_grouped_f16", "hopper_grouped_bf16", "hopper_attention_f16",
         "hopper_attention_backward_f16", "hopper_attention_backward_q_f16",
     }  # fmt: skip
+
+
+def test_the_probe_of_interleaved_maps(gpu: Both) -> None:
+    """Maps without slices give the bytes that strides and sizes say; the simulator refuses copies with the others."""
+    driver = gpu[0]
+    image = GpuImage(driver, cubin(driver.arch))
+    plain = [c for c in cases() if not c.layout and len(c.dims) == 3]
+    assert [origins(driver, image, c)[:4] for c in plain[:2]] == [[0, 512, 8192, 8704], [528, 1040, 8720, 9232]]
+    assert origins(driver, image, plain[2])[:4] == [0, 16, 512, 528]
+    with pytest.raises(DriverError, match="kernel k3"):
+        origins(driver, image, next(c for c in cases() if c.layout))
