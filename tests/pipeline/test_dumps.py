@@ -171,7 +171,7 @@ def full() -> Func:
     fn.pool.place(5)
     fn.parted = frozenset((second.id,))
     fn.expanded = fn.private = fn.moves_stack = fn.no_unroll = fn.stack_check = fn.guards_frame = True
-    fn.guard_traps = {3}
+    fn.guard_traps, fn.spill_code = {3}, {2}
     fn.beside_async_copies = fn.samples_quads = fn.wgmma_crossing = fn.spares_uniform = True
     fn.implied = {1: 0xFF}
     fn.assigned, fn.keep_warp_barriers = {3: ["%r1", "%r2"]}, True
