@@ -265,7 +265,7 @@ class KernelCode:
         self.shared_size: int = -1
         """Static shared bytes without the part that the system reserves; -1: computed from ``shared`` by the layout rule."""
         self.shared_scratch: int = 0
-        """Bytes of these behind the variables: spilled values and what aligns them."""
+        """Bytes of these after the variables: spilled values and what aligns them."""
         self.shared_align: int = 0
         """Alignment of the shared section; 0: the largest alignment of the variables used (dynamic ones included)."""
         self.shared_dynamic: list[Variable] = []

@@ -72,7 +72,7 @@ def test_each_spill_is_noted(arch: str, pragma: str, tmp_path: Path) -> None:
 
 
 def test_the_scratch_part_of_shared_memory_is_stated(tmp_path: Path) -> None:
-    """SHARED_SCRATCH: the bytes behind the variables, with those that align the rows."""
+    """SHARED_SCRATCH: the bytes after the variables, with those that align the rows."""
     text = kernel('.shared .align 4 .b8 v[100]; .pragma "enable_smem_spilling";')
     text = text.replace("bar.sync 0;", "st.shared.f32 [v], %f1; bar.sync 0;")
     data = orias.compile(text, arch="sm_80").data
