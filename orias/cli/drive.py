@@ -205,11 +205,9 @@ def _not_compiled(
     s: Settings, sources: list[tuple[str, str | bytes]], missing: list[tuple[str, int]], out: Messages
 ) -> int:
     """Reports all that is wrong where options or inputs are, or where what Orias does not do is asked for."""
-    from orias.cli.input_messages import input_messages, target_refusal
+    from orias.cli.input_messages import target_refusal
 
-    for number, said in enumerate(
-        [[], *input_messages(sources, s.options.arch, s.options.release, s.options.warn_double)]
-    ):
+    for number, said in enumerate([[], *_said_of(s, sources)]):
         _say_all(said, sources, out)
         for name, before in missing:
             if before == number:
@@ -221,15 +219,19 @@ def _not_compiled(
     return FAILURE
 
 
+def _said_of(s: Settings, sources: list[tuple[str, str | bytes]]) -> "list[list[Diagnostic]]":
+    """What the front end says of each input."""
+    from orias.cli.input_messages import input_messages
+
+    o = s.options
+    return input_messages(sources, o.arch, o.release, o.warn_double)
+
+
 def _fits_tools(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> bool:
     """Whether inputs have nothing that functions for tools must not have; says what it is."""
-    from orias.cli.input_messages import input_messages, patch_errors, target_refusal
+    from orias.cli.input_messages import patch_errors, target_refusal
 
-    _say_all(
-        [d for own in input_messages(sources, s.options.arch, s.options.release, s.options.warn_double) for d in own],
-        sources,
-        out,
-    )
+    _say_all([d for own in _said_of(s, sources) for d in own], sources, out)
     wrong = [] if out.errors else patch_errors(sources, s.options.release)
     if wrong:
         _say_no_debug_info(s, sources, out)
@@ -277,11 +279,7 @@ def _of_inputs(
     Says before them what ptxas says between the front end and the rest.
     """
     if len(sources) > 1:
-        from orias.cli.input_messages import input_messages
-
-        found = [
-            d for own in input_messages(sources, s.options.arch, s.options.release, s.options.warn_double) for d in own
-        ]
+        found = [d for own in _said_of(s, sources) for d in own]
         if any(d.severity in ("error", "fatal") for d in found):
             return found
     if any(d.message.startswith(_OTHER_TARGET) for d in diagnostics):

@@ -482,7 +482,8 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         if r.code == nvinfo.INDIRECT_BRANCH_TARGETS:
             out.append(nvinfo.sval(r.code, _branches(code, m)))
         elif r.code == nvinfo.ANNOTATIONS:
-            words, spills = r.words(), 2 * len(nvinfo.notes_of(r.words())[0])
+            words = r.words()
+            spills = 2 * len(nvinfo.notes_of(words)[0])
             out.append(nvinfo.sval(r.code, [_place(m, x) if i < spills and i % 2 else x for i, x in enumerate(words)]))
         elif r.code in _OFFSETS:
             words, group = r.words(), _OFFSETS[r.code]
