@@ -533,7 +533,7 @@ class _Inserter:
         """YIELD in divergent loops that wait for other threads."""
         for b, inst in waits:
             at = b.insts.index(inst) + 1
-            if b.insts[at].op is _TIMED_SLEEP:
+            if at < len(b.insts) and b.insts[at].op is _TIMED_SLEEP:
                 # The sleep and the second test of a wait with a time are stated with the first test.
                 at += 2
             b.insts.insert(at, self.fn.new_inst(_YIELD, [], [], loc=inst.loc))
