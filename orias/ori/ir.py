@@ -45,7 +45,9 @@ OP_IN_TURN: Final = op("fence.SHARED")
 """Keeps accesses to shared memory in order around a strong one, to the end of scheduling; before that a `fence` for all memory."""
 OP_KEEP: Final = op("fence.KEEP")
 """Reads what is loaded although nobody reads it, as a volatile access asks; gone when control words are set."""
-ORDERING: Final = (OP_ACQUIRE, OP_IN_TURN, OP_KEEP)
+OP_AROUND: Final = op("fence.WARP")
+"""Keeps weak loads on their side of the WARPSYNC of ``bar.warp.sync``, to the end of scheduling; they may cross another WARPSYNC."""
+ORDERING: Final = (OP_ACQUIRE, OP_IN_TURN, OP_KEEP, OP_AROUND)
 """What keeps accesses in order in scheduling: it takes no pipe and no cycle there."""
 ACQUIRES: Final = (OP_ACQUIRE, op("CCTL.IVALL"))
 """What waits for the access before it that acquires, at CTA scope and at wider ones."""

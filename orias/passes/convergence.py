@@ -51,7 +51,7 @@ from orias.isa.operand import (
     label,
     reg,
 )
-from orias.ori.ir import OP_COPY, OP_NOP, OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_AROUND, OP_COPY, OP_NOP, OP_PHI, Block, Func, Inst
 from orias.passes.joined_collectives import find_meetings
 from orias.passes.loop_iterations import goes_round, met_loops
 from orias.passes.meeting_places import share_collectives
@@ -500,7 +500,7 @@ class _Inserter:
                         continue
                     if out and out[-1].op is OP_NOP and out[-1].loc == inst.loc:
                         # The NOP before that of bar.warp.sync stands for it only where it is dropped.
-                        out.pop()
+                        out[-1] = self.fn.new_inst(OP_AROUND, [], [], loc=inst.loc)
                     if mask == _FULL_MASK:
                         self._sharpen(inst)
                         together = together or inst.guard == PT

@@ -155,6 +155,11 @@ def may_acquire(o: Op) -> bool:
     return "STRONG" in o.mods or not (o.base in ("LD", "LDL") or o.base.startswith("LDG"))
 
 
+def _may_cross_meetings(o: Op) -> bool:
+    """True for loads that no WARPSYNC orders: the shuffles and votes that it comes before say nothing of memory."""
+    return o.flags & (F_READ | F_WRITE | F_SIDE) == F_READ and not may_acquire(o)
+
+
 def virtual_reads(inst: Inst) -> list[int]:
     """Ids of the virtual registers that an instruction reads, including old value and guard."""
     # Operand tests are inlined here: calls would cost plain Python more than the work between them.
@@ -185,10 +190,12 @@ def estimate(op: Op, other: int) -> int:
 class _Access:
     """One memory access, on which later accesses may depend."""
 
-    __slots__ = ("base", "end", "node", "space", "start", "ubase")
+    __slots__ = ("base", "crosses", "end", "node", "space", "start", "ubase")
 
-    def __init__(self, node: int, space: int) -> None:
+    def __init__(self, node: int, space: int, crosses: bool = False) -> None:
         self.node: int = node
+        self.crosses: bool = crosses
+        """A WARPSYNC does not order it."""
         self.space: int = space
         self.base: int = -1
         self.ubase: int = -1
@@ -245,6 +252,7 @@ class _Builder:
         "fn",
         "g",
         "last_fence",
+        "last_meeting",
         "last_sync",
         "lat",
         "loads",
@@ -278,6 +286,8 @@ class _Builder:
         self.others: list[int] = []
         """Convergent operations since the last synchronising operation."""
         self.last_fence: int = -1
+        self.last_meeting: int = -1
+        """The latest WARPSYNC since the latest fence."""
         self.last_sync: int = -1
 
     def run(self) -> Graph:
@@ -435,21 +445,22 @@ class _Builder:
         if inst.op is OP_IN_TURN:
             # As a store to any place of shared memory.
             memory = F_WRITE
+        elif inst.op.base == "WARPSYNC":
+            self._after_all(n, [a for a in self.loads if not a.crosses])
+            self.last_meeting = n
+            return
         elif flags & F_FENCE or (flags & F_SIDE and not memory and inst.op.base != "BSSY"):
-            for a in self.loads:
-                g.edge(a.node, n, 1)
-            for a in self.stores:
-                g.edge(a.node, n, 1)
-            if self.last_fence >= 0:
-                g.edge(self.last_fence, n, 1)
+            self._after_all(n, self.loads)
             self.loads, self.stores = [], []
-            self.last_fence = n
+            self.last_fence, self.last_meeting = n, -1
             return
         if not memory:
             return
         if self.last_fence >= 0:
             g.edge(self.last_fence, n, 1)
         a = self._access(n, inst)
+        if self.last_meeting >= 0 and not a.crosses:
+            g.edge(self.last_meeting, n, 1)
         for s in self.stores:
             if _may_alias(s, a):
                 g.edge(s.node, n, 1)
@@ -463,6 +474,16 @@ class _Builder:
         else:
             self.loads.append(a)
 
+    def _after_all(self, n: int, loads: list[_Access]) -> None:
+        """Order `n` after the latest fence and WARPSYNC, all stores and some loads."""
+        for a in loads:
+            self.g.edge(a.node, n, 1)
+        for a in self.stores:
+            self.g.edge(a.node, n, 1)
+        for k in (self.last_fence, self.last_meeting):
+            if k >= 0:
+                self.g.edge(k, n, 1)
+
     def _collapse(self, n: int) -> None:
         """Order all pending accesses before `n`; `n` then represents them."""
         for x in [*self.loads, *self.stores]:
@@ -472,7 +493,7 @@ class _Builder:
         self.loads, self.stores = [], [whole]
 
     def _access(self, n: int, inst: Inst) -> _Access:
-        a = _Access(n, SHARED if inst.op is OP_IN_TURN else inst.op.space)
+        a = _Access(n, SHARED if inst.op is OP_IN_TURN else inst.op.space, _may_cross_meetings(inst.op))
         if len(inst.op.addr) != 1:
             return a
         at = inst.op.addr[0]

@@ -1,8 +1,10 @@
 """The two entry points of scheduling: before and after register allocation."""
 
+from typing import Final
+
 from orias.analysis.liveness import Liveness
 from orias.options import Options
-from orias.ori.ir import OP_ACQUIRE, OP_IN_TURN, OP_KEEP, OP_NOP, Func
+from orias.ori.ir import OP_ACQUIRE, OP_AROUND, OP_IN_TURN, OP_KEEP, OP_NOP, Func
 from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
 from orias.schedule.joined_words import expand_joined
@@ -18,6 +20,8 @@ from orias.schedule.shared_gap import keep_apart
 from orias.schedule.spread_reads import spread_reads
 from orias.schedule.texture_quads import expand_quads, settle
 from orias.schedule.zero_moves import clear_once
+
+_DROPPED: Final = (OP_IN_TURN, OP_KEEP, OP_AROUND)
 
 
 def pre_ra(
@@ -63,8 +67,8 @@ def post_ra(fn: Func, options: Options) -> None:
 def _drop_order(fn: Func) -> None:
     """Remove what only keeps accesses, or keeps them in order: nothing moves or goes any more."""
     for b in fn.blocks:
-        if any(i.op is OP_IN_TURN or i.op is OP_KEEP for i in b.insts):
-            b.insts = [i for i in b.insts if i.op is not OP_IN_TURN and i.op is not OP_KEEP]
+        if any(i.op in _DROPPED for i in b.insts):
+            b.insts = [i for i in b.insts if i.op not in _DROPPED]
 
 
 def _name_acquires(fn: Func) -> None:

@@ -13,6 +13,7 @@ from orias.lower.frame.context import Ctx
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.ordering import acquire_fence, fence
 from orias.lower.memory.warp import warpsync
+from orias.ori.ir import OP_AROUND
 from orias.ptx.ast import Instr, Operand
 from orias.target import features
 
@@ -90,6 +91,7 @@ def lower_bar_warp(ctx: Ctx, i: Instr) -> None:
     """
     ctx.b.emit("NOP", [], [], ctx.guard)
     warpsync(ctx, ctx.src(i.ops[0], "b32"))
+    ctx.b.emit_op(OP_AROUND, [], [])
 
 
 @lowers("barrier.cluster", types="any")
