@@ -59,7 +59,7 @@ class _Held:
         self.busy_until: int = -1
         self.events: int = 0
         self.taken: list[tuple[int, int, int]] = []
-        """Of each event, in program order: where it is set, where it is first waited for, and its :func:`_delay`."""
+        """Of each event, in program order: where it is set, where it is first waited for, and its :func:`delay_of`."""
         self.waits: int = 0
         """The places of the first waits, as a bit mask."""
 
@@ -68,24 +68,36 @@ class _Held:
 class Chooser:
     """Chooses scoreboards for the events of a function, in program order."""
 
-    __slots__ = ("_again", "_held", "_lowest")
+    __slots__ = ("_again", "_held", "_lowest", "_spare", "took_last")
 
-    def __init__(self, again: Again, lowest: int) -> None:
+    def __init__(self, again: Again, lowest: int, spare: bool) -> None:
         self._again: Final[Again] = again
+        again.next = 0
+        self._spare: Final[bool] = spare
+        """Whether one scoreboard for distant loads is left to the loops that wait for loads before them."""
+        self.took_last: bool = False
+        """Whether a load before a loop has the last free one of these."""
         self._lowest: Final[int] = lowest
         """The first scoreboard that may be used."""
         self._held: Final[list[_Held]] = [_Held() for _ in range(SCOREBOARDS)]
 
-    def choose(self, e: Event, here: int, wait: int, block_end: int, quiet: bool) -> int:
+    def choose(self, e: Event, here: int, wait: int, block_end: int, quiet: bool, deeper: bool) -> int:
         """A scoreboard for an event at `here` that is first waited for at `wait`.
 
-        `quiet`: no events but results of distant loads come in between.
+        `quiet`: no events but results of distant loads come in between.  `deeper`: `wait` is in a loop with distant loads that `here` is
+        not in.
         """
         held = self._held
         lowest = max(_FIRST_DISTANT, self._lowest) if e.write and e.distant else self._lowest
         if lowest == _FIRST_DISTANT and wait >= block_end and held[_CROSS_BLOCK_DISTANT].busy_until <= here:
             return _CROSS_BLOCK_DISTANT
         free = [n for n in range(lowest, SCOREBOARDS) if held[n].busy_until <= here]
+        left = -1
+        if deeper and len(free) == 1 and lowest >= _FIRST_DISTANT:
+            # The wait stands in every iteration.
+            self.took_last = True
+            if self._spare:
+                left = free.pop()
         for n in free:
             if self._again.nearest(held[n].events, here, wait) == wait:
                 return n
@@ -95,7 +107,9 @@ class Chooser:
         # leave the lowest ones to events that are waited for soon.
         best, least = -1, (0, 0)
         for n in range(self._lowest if quiet else lowest, SCOREBOARDS):
-            cost = self._early(held[n], _delay(e), here, wait), abs(held[n].busy_until - wait)
+            if n == left:
+                continue
+            cost = self._early(held[n], delay_of(e), here, wait), abs(held[n].busy_until - wait)
             if best < 0 or cost < least:
                 best, least = n, cost
         return best
@@ -137,7 +151,7 @@ class Chooser:
         """Note that event `n` at `here`, first waited for at `wait`, has the scoreboard that was chosen for it."""
         held = self._held[e.board]
         held.busy_until = max(held.busy_until, wait)
-        held.taken.append((here, wait, _delay(e)))
+        held.taken.append((here, wait, delay_of(e)))
         held.waits |= 1 << wait
         held.events |= 1 << n
 
@@ -155,7 +169,7 @@ def _left_at(held: _Held, place: int) -> int:
     return left
 
 
-def _delay(e: Event) -> int:
+def delay_of(e: Event) -> int:
     """Instructions that issue until an event comes, if nothing waits: a rough number."""
     if not e.write:
         return _READ_DELAY

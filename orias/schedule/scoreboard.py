@@ -45,7 +45,8 @@ from orias.isa.op import (
 from orias.isa.operand import K_SB, PT, kind_of, payload
 from orias.ori.ir import ACQUIRES, Block, Func, Inst
 from orias.ori.reads_writes import Access
-from orias.schedule.board_choice import ASYNC_SCOREBOARD, SCOREBOARDS, Again, Chooser
+from orias.schedule.board_choice import SCOREBOARDS
+from orias.schedule.board_numbers import number_events
 from orias.schedule.control_rows import WAITS_FOR_ACQUIRES, WAITS_FOR_LOADS, Event, Row
 from orias.schedule.deps import may_acquire
 from orias.schedule.stalls import Stalls
@@ -164,7 +165,7 @@ class _Assigner:
     def run(self) -> None:
         self._collect()
         self._flow(False)
-        self._number()
+        number_events(self.fn, self.rows, self.events, self.needed, self.async_used)
         self._boards_known()
         self._flow(True)
         self._place_arrivals()
@@ -385,66 +386,6 @@ class _Assigner:
         return cleared
 
     # --- numbers -----------------------------------------------------------------------------------------------
-
-    def _number(self) -> None:
-        """Assign scoreboards to the needed events, in program order."""
-        order = [row for rows in self.rows for row in rows]
-        needed = set(members(self.needed))
-        first_wait, again, carried = self._waits(order, needed)
-        near = [0] * (len(order) + 1)
-        for k, row in enumerate(order):
-            near[k + 1] = near[k]
-            for n in (row.write, row.read):
-                if n in needed and not (self.events[n].write and self.events[n].distant):
-                    near[k + 1] += 1
-        chooser = Chooser(again, ASYNC_SCOREBOARD + 1 if self.async_used else 0)
-        here = block_end = 0
-        for rows in self.rows:
-            block_end += len(rows)
-            for row in rows:
-                for n in (row.write, row.read):
-                    if n < 0:
-                        continue
-                    e = self.events[n]
-                    if e.async_group:
-                        e.board = ASYNC_SCOREBOARD
-                    elif n in needed:
-                        wait = first_wait.get(n, len(order))
-                        e.board = chooser.choose(e, here, wait, block_end, near[wait] == near[here + 1])
-                        if n not in first_wait and n in carried:
-                            e.board = chooser.choose_carried(e, here, carried[n])
-                        chooser.take(e, n, here, wait)
-                here += 1
-
-    def _waits(self, order: list[Row], needed: set[int]) -> tuple[dict[int, int], "Again", dict[int, int]]:
-        """The first instruction below each event that waits for it, as a place in the function, the further ones, and the first one
-        above the event, in the next iteration of a loop.
-        """
-        first_wait: dict[int, int] = {}
-        carried: dict[int, int] = {}
-        again = Again()
-        known = before = 0
-        awaited = 0
-        for here, row in enumerate(order):
-            if row.waited:
-                waited = row.waited << row.first
-                found = waited & awaited
-                if found:
-                    awaited ^= found
-                    for n in members(found):
-                        first_wait[n] = here
-                if found != waited:
-                    again.add(here, (waited ^ found) & (1 << before) - 1)
-                    later = (waited ^ found) >> before << before & ~known
-                    if later:
-                        known |= later
-                        carried.update(dict.fromkeys(members(later), here))
-            for n in (row.write, row.read):
-                if n >= 0:
-                    before = n + 1
-                    if n in needed:
-                        awaited |= 1 << n
-        return first_wait, again, carried
 
     def _boards_known(self) -> None:
         """For each scoreboard, compute its events, and those that a wait for it clears."""
