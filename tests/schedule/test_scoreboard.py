@@ -5,6 +5,7 @@ import random
 import pytest
 
 import orias
+from orias.analysis.cfg import dominators, find_loops
 from orias.check import check_cubin
 from orias.ori.ir import Func
 from orias.ori.text import parse
@@ -290,3 +291,28 @@ def test_a_guarded_late_write_leaves_the_earlier_result_in_flight() -> None:
 }
 """
     assert check_cubin(orias.compile(text, arch="sm_75").data) == []
+
+
+def test_loads_before_a_loop_leave_a_scoreboard_to_the_load_in_it() -> None:
+    # Twelve loads that the first iteration waits for one after the other, and one in each iteration that its end waits for.
+    before = "".join(f"  R{n} = LDG.E UR4, R2, URZ, 0x{4 * n:x}\n" for n in range(10, 22))
+    reads = "".join(f"  R{n} = IADD3 R{n}, R{n}, RZ\n  R5 = IADD3 R5, R{n}, RZ\n" for n in range(10, 22))
+    fn = parse(f"""\
+.func k sm_90 entry allocated
+b0: -> b1
+{before}b1: -> b2 b1
+  R30 = LDG.E UR4, R6, URZ, 0x0
+{reads}  R5 = IADD3 R5, R30, RZ
+  P0, PT = ISETP.LT.AND R5, R8, PT
+  @P0 BRA
+b2:
+  EXIT
+""")
+    find_loops(fn, dominators(fn))
+    layout(fn)
+    assign(fn)
+    assert check_hazards(fn) == []
+    loop = fn.blocks[1].insts
+    own = write_barrier(loop[0].ctl)
+    assert [i.op.base for i in loop if wait_mask(i.ctl) >> own & 1] == ["IADD3"]
+    assert wait_mask(loop[-3].ctl) >> own & 1
