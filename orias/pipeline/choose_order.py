@@ -242,9 +242,17 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func]
     places = sorted(range(len(todo)), key=lambda k: (lacking[k] >= fewest, promised[k], lacking[k]))
     long = sum(len(b.insts) for b in fn.blocks) >= fn.knobs.sched_trial_sure_inst
     least, warps = float("inf"), 0
-    for place in places:
+    fuller: list[int] = []
+    """Places of plans for as many registers as one that was tried, with more words; they come last."""
+    at = 0
+    while at < len(places) or fuller:
         if finished >= fn.knobs.sched_trial_most:
             break
+        if at == len(places):
+            places += fuller
+            fuller = []
+        place = places[at]
+        at += 1
         way = todo[place]
         if lacking[place] >= fewest and tried:
             continue
@@ -277,11 +285,20 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func]
         if wanted and 0 < over <= fn.knobs.sched_step_overshoot:
             # The allocator needs a few registers more than live words, however tightly it packs them: with as many words less the
             # occupancy is as planned.
-            less = Plan(way.sink, words - over, way.sunk)
+            other = Plan(way.sink, words - over, way.sunk)
             places.append(len(todo))
-            todo.append(less)
-            promised.append(estimated.of(orders.order(less).reach.cycles, less.registers))
-            lacking.append(max(0, less.words - fn.max_regs))
+        elif wanted and place < len(ways) and not _spills(trial) and found.reach.is_bounded:
+            # It needs fewer: with as many words more the occupancy is the same.
+            step = min(way.registers, step_of(fn.target, trial.reg_count))
+            if step <= trial.reg_count:
+                continue
+            other = Plan(way.sink, words + step - trial.reg_count, way.sunk, step)
+            fuller.append(len(todo))
+        else:
+            continue
+        todo.append(other)
+        promised.append(estimated.of(orders.order(other).reach.cycles, other.registers))
+        lacking.append(max(0, other.words - fn.max_regs))
     tried.sort(key=lambda x: x.place)
     if not tried:
         put_in_order(fn, orders.order(ways[0]).order)
