@@ -106,6 +106,7 @@ FACTS = {
     "passes/shared_factors.py:_PORTS": "reads of registers that a sub-core serves in a cycle",
     "passes/shared_factors.py:_SOURCES": "sources of a fused product",
     "schedule/reuse.py:REACH": "how long the reuse cache is known to hold a value",
+    "schedule/board_numbers.py:_DEEPEST": "keeps the weight in proportion",
     "schedule/board_choice.py:SCOREBOARDS": "scoreboards of the hardware",
     "schedule/board_choice.py:ASYNC_SCOREBOARD": "the one that LDGDEPBAR is waited for on",
     "schedule/board_choice.py:_CROSS_BLOCK_DISTANT": "name of a scoreboard",
