@@ -136,7 +136,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedSpillPenalty", 1, 0, 1_000, "bytes", "ScheduleInstructions", "Weight of a spilled byte when plans are compared (1: it counts as the whole time again)."),
     Knob("SchedRegPreference", 6, 0, 100, "percent", "ScheduleInstructions", "Modelled time that an order may lose to the fastest if more warps fit with its registers (two thirds as much before sm_100)."),
     Knob("SchedWordsSaved", 2, 0, 256, "words", "ScheduleInstructions", "Live words that an order must save to be tried where all warps fit in any case (from sm_100 on)."),
-    Knob("SchedEqualTime", 2, 0, 1_000, "per mille", "ScheduleInstructions", "Modelled time that the order with the fewest registers may lose to the chosen one (from sm_100 on)."),
+    Knob("SchedEqualTime", 2, 0, 1_000, "per mille", "ScheduleInstructions", "Modelled time that the order with the fewest registers may lose to the chosen one."),
     Knob("SchedRegPreferenceAlone", 40, 0, 1000, "percent", "ScheduleInstructions", "Modelled time of a warp alone that it may lose then."),
     Knob("SchedReadyWindow", 48, 1, 10_000, "instructions", "ScheduleInstructions, PostSchedule", "Ready instructions of which the next one is chosen."),
     Knob("SchedMoveUpLimit", 256, 0, 100_000, "instructions", "ScheduleInstructions", "Distance that an instruction may move up from its place."),

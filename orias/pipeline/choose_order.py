@@ -326,8 +326,6 @@ def _chosen(fn: Func, kept: list[_Trial], times: "list[ModelledTime]") -> int:
     alone = fastest.alone + fastest.alone * fn.knobs.sched_reg_preference_alone / 100
     near = [k for k, x in enumerate(times) if x is fastest or (x.measure <= least and x.alone <= alone)]
     best = min(near, key=lambda k: (step_of(fn.target, kept[k].fn.reg_count) if spare else 0, times[k].measure))
-    if not fn.target.has(features.UNIFORM_BRANCHES):
-        return best
     equal = [k for k in near if times[k].measure <= times[best].measure * (1 + fn.knobs.sched_equal_time / 1000)]
     return min(equal, key=lambda k: kept[k].fn.reg_count)
 
