@@ -128,14 +128,18 @@ class _Numbering:
                         e.board = ASYNC_SCOREBOARD
                     elif n in self.needed:
                         wait = self.first_wait.get(n, end)
-                        later = self.depths[bisect_right(self.ends, wait)] if block_end <= wait < end else 0
+                        later = self._depth_at(wait) if block_end <= wait < end else 0
                         quiet = self.near[wait] == self.near[here + 1]
                         e.board = chooser.choose(e, here, wait, block_end, quiet, depth < later <= self.deepest)
-                        if n not in self.first_wait and n in self.carried:
+                        if n in self.carried and (wait == end or self._depth_at(wait) < depth):
                             e.board = chooser.choose_carried(e, here, self.carried[n])
                         chooser.take(e, n, here, wait)
                 here += 1
         return chooser.took_last
+
+    def _depth_at(self, place: int) -> int:
+        """Of the loop that a place is in."""
+        return self.depths[bisect_right(self.ends, place)]
 
     def time_waited(self, iterations: int) -> int:
         """About how many cycles the function waits for its events, as they have scoreboards; only differences mean something.
