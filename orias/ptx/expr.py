@@ -13,7 +13,6 @@ from orias.ptx.lexer import (
     T_IDENT,
     T_INT,
     T_PUNCT,
-    f32_to_f64_bits,
     float_bits,
     int_value,
     overflows,
@@ -39,19 +38,19 @@ class Const:
         self.unsigned: bool = unsigned
 
     def number(self) -> float:
-        """The value of a float constant."""
-        bits = self.value if self.type == "f64" else f32_to_f64_bits(self.value)
-        result: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
+        """The value of a float constant; a single counts as the double with its bits (measured)."""
+        result: float = struct.unpack("<d", struct.pack("<Q", self.value & MASK64))[0]
         return result
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
+    """The lower 64 bits of a number as a signed integer."""
     value &= MASK64
     return value - (1 << 64) if value >> 63 else value
 
 
 def _wrap(value: int, unsigned: bool) -> Const:
-    return Const(value & MASK64 if unsigned else _signed(value), "int", unsigned)
+    return Const(value & MASK64 if unsigned else signed(value), "int", unsigned)
 
 
 def _double(value: float) -> Const:
@@ -96,7 +95,7 @@ def constant(state: State) -> Const:
         if symbols > MOST_SYMBOLS:
             state.exhausted()
         single = lex.kind == T_FLOAT and lex.text[1] in "fF"
-        if single and marks and marks[-1].text != "(":
+        if single and marks and marks[-1].text not in ("(", "?"):
             state.syntax()
         values.append(_primary(state))
         if single and lex.kind == T_PUNCT and (lex.text in _LEVEL or lex.text == "?"):
@@ -131,14 +130,11 @@ def _opening(state: State, marks: list[_Mark]) -> int:
     symbols = 0
     while lex.kind == T_PUNCT and lex.text in ("-", "+", "~", "!", "("):
         text = lex.text
-        line = lex.line
         lex.next()
         if text == "(" and lex.kind == T_DOT:
             text = lex.text
             lex.next()
             state.punct(")")
-            if text not in (".s64", ".u64"):
-                state.error("Unsupported cast operation", line)
             marks.append(_Mark(text, _SIGN))
             symbols += 4
         else:
@@ -169,21 +165,21 @@ def _reaches(state: State, marks: list[_Mark], values: list[Const], wanted: str)
         no = values.pop()
         yes = values.pop()
         for value in (values[-1], yes, no):
-            if value.type in ("f32", "f64"):
+            if value.type != "int":
                 state.error(_NO_INTEGER, state.lex.line)
         values[-1] = yes if values[-1].value else no
         _close(state, marks, values, 1)
     return bool(marks) and marks[-1].text == wanted
 
 
+_DOUBLES: Final = frozenset(("+", "-", "*", "/"))
+_COMPARISONS: Final = frozenset(("==", "!=", "<", ">", "<=", ">="))
+_ZERO: Final = "Constant expression has division by zero"
+
+
 def _apply(state: State, operator: str, a: Const, b: Const) -> Const:
     if a.type != "int" or b.type != "int":
-        if a.type != "int" and b.type != "int" and operator in "+-*":
-            x = a.number()
-            y = b.number()
-            return _double(x + y if operator == "+" else x - y if operator == "-" else x * y)
-        state.error("Constant expression type mismatch", state.lex.line)
-        return Const(0, "none")
+        return _apply_doubles(state, operator, a, b)
     unsigned = a.unsigned or b.unsigned
     x_int = a.value & MASK64 if unsigned else a.value
     y_int = b.value & MASK64 if unsigned else b.value
@@ -195,11 +191,11 @@ def _apply(state: State, operator: str, a: Const, b: Const) -> Const:
         return _wrap(x_int * y_int, unsigned)
     if operator in "/%":
         if y_int == 0:
-            state.fatal("Constant expression has division by zero", state.lex.line)
+            state.fatal(_ZERO, state.lex.line)
+        if operator == "%":
+            return _wrap((x_int & MASK64) % (y_int & MASK64), True)
         quotient = abs(x_int) // abs(y_int)
-        if (x_int < 0) != (y_int < 0):
-            quotient = -quotient
-        return _wrap(quotient if operator == "/" else x_int - quotient * y_int, unsigned)
+        return _wrap(-quotient if (x_int < 0) != (y_int < 0) else quotient, unsigned)
     if operator == "<<":
         return _wrap(a.value << (b.value & 63), a.unsigned)
     if operator == ">>":
@@ -217,24 +213,70 @@ def _apply(state: State, operator: str, a: Const, b: Const) -> Const:
     return Const(int(truth), "int")
 
 
+def _apply_doubles(state: State, operator: str, a: Const, b: Const) -> Const:
+    """Applies an operator to operands of which one at least is a float.
+
+    After a message the operation is that of the left operand's type, or of integers, on the bits of both (measured).
+    """
+    if (a.type == "int") != (b.type == "int"):
+        state.error("Constant expression type mismatch", state.lex.line)
+    if operator not in _DOUBLES and operator not in _COMPARISONS:
+        for value in (a, b):
+            if value.type != "int":
+                state.error(_NO_INTEGER, state.lex.line)
+        return _apply(state, operator, _as_integer(a), _as_integer(b))
+    if a.type == "int":
+        return _apply(state, operator, a, _as_integer(b))
+    x = a.number()
+    y = b.number()
+    if operator in _COMPARISONS:
+        return Const(int(_compare(operator, x, y)), "int")
+    if operator == "/":
+        if y == 0:
+            state.fatal(_ZERO, state.lex.line)
+        return _double(x / y)
+    return _double(x + y if operator == "+" else x - y if operator == "-" else x * y)
+
+
+def _as_integer(value: Const) -> Const:
+    """The bits of a constant as a signed integer."""
+    return value if value.type == "int" else _wrap(value.value, False)
+
+
+def _compare(operator: str, x: float, y: float) -> bool:
+    match operator:
+        case "==":
+            return x == y
+        case "!=":
+            return x != y
+        case "<":
+            return x < y
+        case ">":
+            return x > y
+        case "<=":
+            return x <= y
+        case _:
+            return x >= y
+
+
 def _signed_value(state: State, mark: str, value: Const) -> Const:
     """A value with a sign or a cast before it."""
     if mark[0] == ".":
         if value.type != "int":
-            state.syntax()
+            state.error(_NO_INTEGER, state.lex.line)
+        if mark not in (".s64", ".u64"):
+            state.error("Unsupported cast operation", state.lex.line)
         return _wrap(value.value, mark == ".u64")
     if value.type != "int":
         if mark == "-":
-            top = 63 if value.type == "f64" else 31
-            return Const(value.value ^ (1 << top), value.type)
-        if mark in ("!", "~"):
-            state.error(_NO_INTEGER, state.lex.line)
-            return Const(0, "int")
-        return value
+            return Const(value.value ^ (1 << 63), "f64")
+        if mark == "+":
+            return value
+        state.error(_NO_INTEGER, state.lex.line)
     if mark == "-":
         return _wrap(-value.value, value.unsigned)
     if mark == "~":
-        return _wrap(~value.value, value.unsigned)
+        return _wrap(~value.value, True)
     if mark == "!":
         return Const(int(value.value == 0), "int")
     return value

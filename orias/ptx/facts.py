@@ -13,7 +13,7 @@ slots                 every filled slot of the Sig with its word: ``scope``, ``o
 ``operand shaped``    :mod:`orias.ptx.wgmma_checks`
 ``typed``
 ``a0 a1 ... last``    kinds of the operands, and of the last one: reg32 (register of that many bits), imm, sink, pair,
-                      absolute (a constant as an address), address64 (one in a 64-bit register), symbol (a
+                      absolute (a constant as an address), address64, address16 (one in a register of so many bits), symbol (a
                       variable as an address), other
 ``v0 v1 ...``         values of those that are immediates
 ``u0 u1 ...``         the same without sign, as 64 bits
@@ -28,6 +28,9 @@ from orias.ptx.gates import Place
 
 _TYPES: Final = ("t0", "t1", "t2", "t3", "t4", "t5")
 _KINDS: Final[dict[int, str]] = {O_IMM: "imm", O_SINK: "sink", O_PAIR: "pair", O_VEC: "vector"}
+_ADDRESSES: Final[dict[str, str]] = {f"{kind}{bits}": f"address{bits}" for kind in "bus" for bits in (16, 64)} | {
+    "f64": "address64"
+}
 _MASK: Final = (1 << 64) - 1
 _NUMBERED: Final = ("0", "1", "2", "3", "4", "5", "6", "7")
 
@@ -63,7 +66,7 @@ def _address(op: Operand) -> str:
         return "other" if op.name or op.elems else "absolute"
     if op.var.space != "reg":
         return "symbol"
-    return {64: "address64", 32: "address32"}.get(TYPE_BITS.get(op.var.type, 0), "other")
+    return _ADDRESSES.get(op.var.type, "other")
 
 
 def operand_facts(facts: dict[str, str], ops: list[Operand]) -> dict[str, str]:

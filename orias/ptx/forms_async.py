@@ -268,15 +268,8 @@ _TYPE_OF_OPERATION: Final = "Incorrect type '.{t0}' for operation '.{op}' in ins
 OPERANDS: Final[dict[str, str]] = {
     "cp.async.bulk.tensor": """
 dst!=global a2=absolute/imm -> Immediate addresses allowed only for .local state space
-sm=120.. dst=shared::cluster src=global a0=other -> Arguments mismatch for instruction 'mov'
-sm=120.. dst=shared::cluster src=global a1=other/address32 -> Arguments mismatch for instruction 'mov'
-sm=120.. dst=shared::cluster src=global a2=other -> Arguments mismatch for instruction 'mov'
 """,
-    "cp.async.bulk": """
-sm=120.. dst=shared::cluster src=global a0=other -> Arguments mismatch for instruction 'mov'
-sm=120.. dst=shared::cluster src=global a1=other/address32 -> Arguments mismatch for instruction 'mov'
-sm=120.. dst=shared::cluster src=global a3=other -> Arguments mismatch for instruction 'mov'
-""",
+    "cp.async.bulk": "count=4 a3=address16 -> Argument 3 of instruction '{n}': must be register",
     "fence fence.proxy": """
 order!=-/acquire sync_restrict=sync_restrict::shared::cluster !proxy | order!=-/release sync_restrict=sync_restrict::shared::cta !proxy -> Modifier '.{sync_restrict}' cannot be combined with modifier '.{order}'
 !proxy !.mbarrier_init sync_restrict order !scope -> Modifier '.{sync_restrict}' requires modifier 'scope'

@@ -9,7 +9,7 @@ from orias.patterns import regex
 from orias.ptx.ast import Function, SymInit, Var
 from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import Const, constant, integer, starts_constant
-from orias.ptx.lexer import MASK64, T_IDENT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
+from orias.ptx.lexer import MASK64, T_IDENT, T_PUNCT, f64_to_f32_bits
 from orias.ptx.parser_state import State
 
 _MASKS: Final = frozenset([0xFF << 8 * k for k in range(8)])
@@ -306,13 +306,13 @@ def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int
     """The bit pattern of a constant as an element of a type; reports an int for a float type and a float for an int type.
 
     In untyped elements a float stands for its bits: in 32 bits those of the single nearest to it, in others as many of
-    its lowest as fit (measured).
+    its lowest as fit (measured).  A double's lower half is the bits of a single in its place (measured).
     """
     if type_ in ("f32", "f64"):
         if value.type == "int":
             state.fatal("Initial value type mismatch", line)
         if type_ == "f64":
-            return value.value if value.type == "f64" else f32_to_f64_bits(value.value)
+            return value.value
         return value.value if value.type == "f32" else f64_to_f32_bits(value.value)
     if value.type != "int" and type_[0] == "b":
         single = type_ == "b32" and value.type == "f64"

@@ -225,10 +225,3 @@ def f64_to_f32_bits(bits: int) -> int:
     except OverflowError:
         result = 0xFF800000 if value < 0 else 0x7F800000
     return result
-
-
-def f32_to_f64_bits(bits: int) -> int:
-    """The double-precision pattern of a single's pattern."""
-    value: float = struct.unpack("<f", struct.pack("<I", bits))[0]
-    result: int = struct.unpack("<Q", struct.pack("<d", value))[0]
-    return result

@@ -25,7 +25,7 @@ from orias.ptx.ast import (
     Var,
 )  # fmt: skip
 from orias.ptx.declaration_words import element_bytes
-from orias.ptx.expr import constant, integer, starts_constant
+from orias.ptx.expr import constant, integer, signed, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
 from orias.ptx.names import WORDS
 from orias.ptx.opcode import DIRECTIVE_WORD, parse_opcode
@@ -106,7 +106,7 @@ def special_operand(name: str, comp: str) -> Operand:
 def integer_operand(value: int) -> Operand:
     """An integer immediate."""
     operand = Operand(O_IMM)
-    operand.value = value
+    operand.value = signed(value)
     operand.imm_type = "int"
     operand.key = "i"
     return operand
@@ -287,7 +287,7 @@ def _is_word(op: Operand) -> bool:
 def _constant(state: State) -> Operand:
     value = constant(state)
     result = Operand(O_IMM)
-    result.value = value.value
+    result.value = signed(value.value) if value.type == "int" else value.value
     result.imm_type = value.type
     result.key = "i" if value.type == "int" else value.type
     return result

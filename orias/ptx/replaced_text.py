@@ -1,14 +1,15 @@
 """Operands that instructions may not have where ptxas puts text of its own in their place.
 
-64-bit divisions, ranges of cache policies, collectives up to sm_89, wmma of halves.  That text has no place for a sum (a
-register, a variable or a function plus a constant), and a function is no argument of its calls; from sm_90 on the same
-operands of collectives are legal.  Facts: docs/facts/front-end.md (operands).
+64-bit divisions, ranges of cache policies, collectives up to sm_89, wmma of halves, copies to another CTA of the cluster where a driver
+function makes them.  That text has no place for a sum (a register, a variable or a function plus a constant), a function is no argument
+of its calls, and it moves addresses of copies into registers of 32 bits, to global memory of 64; from sm_90 on the same operands of
+collectives are legal.  The text is that of the target that ptxas compiles for, whatever the module names.  Facts: docs/facts/front-end.md (operands).
 """
 
 from typing import Final
 
 from orias.diag import Diagnostic
-from orias.ptx.ast import O_FUNC, O_REG, O_SYM, Instr, Module, Operand
+from orias.ptx.ast import O_FUNC, O_REG, O_SYM, TYPE_BITS, Instr, Module, Operand
 from orias.ptx.wmma_checks import holds
 from orias.target import features
 from orias.target.profile import Target
@@ -18,6 +19,13 @@ SUM_ERROR: Final = "Parsing error near '+': syntax error"
 _COLLECTIVES: Final = frozenset(("shfl", "vote", "match", "redux", "bar.warp.sync"))
 _ARGUMENT: Final[dict[str, int]] = {"shfl": -1, "match": 0}
 """Collectives that may have a function as a source -> what the number of its argument is above that of the operand."""
+
+_MOVED: Final[dict[str, tuple[tuple[int, int], ...]]] = {
+    "cp.async.bulk": ((0, 32), (1, 64), (3, 32)),
+    "cp.async.bulk.tensor": ((0, 32), (1, 64), (2, 32)),
+}
+"""Copies from global memory to a cluster -> the operands that are addresses, and how many bits a register there has at least."""
+MOVE_ERROR: Final = "Arguments mismatch for instruction 'mov'"
 
 _PRODUCTS: Final[dict[str, tuple[int, int, _Parts]]] = {
     "m16n16k16": (1, 2, ((0, 0), (0, 2))),
@@ -30,7 +38,8 @@ ones in each; either has a half of the sums.  Where only ``m16n8k8`` exists, eac
 
 
 def replaced_text_errors(module: Module, target: Target) -> list[Diagnostic]:
-    """The errors on sums and functions in collectives, and on parts of the factors of wmma; a sum ends the reading of the text."""
+    """The errors on sums and functions in collectives, parts of the factors of wmma, and addresses of copies; a sum ends the reading."""
+    copied = target.has(features.DRIVER_CLUSTER_COPIES)
     collectives, halved = target.has(features.COLLECTIVE_MACROS), not target.has(features.LARGER_PRODUCTS)
     found: list[Diagnostic] = []
     for function in module.functions:
@@ -39,6 +48,8 @@ def replaced_text_errors(module: Module, target: Target) -> list[Diagnostic]:
                 continue
             if i.sig.name == "wmma.mma":
                 found += _product_errors(i, halved)
+            if copied and is_cluster_copy(i):
+                found += _copy_errors(i)
             if not (i.sig.name == "createpolicy" and "range" in i.sig.mods.values()) and not (
                 collectives and _is_replaced(i)
             ):
@@ -72,6 +83,19 @@ def _product_errors(i: Instr, halved: bool) -> list[Diagnostic]:
             parts = i.ops[larger].elems[x : x + size], i.ops[smaller].elems[y : y + size // 2]
             wrong += result or (start and not step) or not all(holds(part, "f16") for part in parts)
     return [Diagnostic("error", "Arguments mismatch for instruction '_mma'", i.line)] * wrong
+
+
+def is_cluster_copy(i: Instr) -> bool:
+    """Whether an instruction copies from global memory to shared memory of the cluster."""
+    mods = i.sig.mods
+    return i.sig.name in _MOVED and mods.get("dst") == "shared::cluster" and mods.get("src", "global") == "global"
+
+
+def _copy_errors(i: Instr) -> list[Diagnostic]:
+    """The errors on addresses of a copy in registers that are too narrow."""
+    registers = ((i.ops[k].var, bits) for k, bits in _MOVED[i.sig.name])
+    narrow = [v for v, bits in registers if v is not None and v.space == "reg" and TYPE_BITS.get(v.type, 0) < bits]
+    return [Diagnostic("error", MOVE_ERROR, i.line)] * len(narrow)
 
 
 def _half(elems: list[Operand], n: int) -> list[Operand]:

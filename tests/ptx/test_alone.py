@@ -23,7 +23,19 @@ cp.async.bulk.tensor.2d.{_COPY} [sm], [%ub2,{{%r1,%u2}}], [mb];
 cp.async.bulk.tensor.2d.{_COPY} [sm], [%rd2,{{%r1,%u2}}], [%ub1];
 cp.async.bulk.tensor.2d.{_COPY} [%u1], [%rd2,{{%r1,%u2}}], [mb];
 cp.async.bulk.tensor.2d.{_COPY} [sm], [gl,{{%r1,%u2}}], [mb];
+cp.async.bulk.{_COPY} [%h1], [%h1], %r1, [%r2];
+cp.async.bulk.{_COPY}.multicast::cluster [%h1], [%rd1], 16, [mb], %h1;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%ub1], [%u1], 16, [%ub2];
 cp.async.bulk.global.shared::cta.bulk_group [%ub1], [sm], 16;
+"""
+BARRIERS = f"""
+cp.async.bulk.{_COPY} [sm], [gl], 16, [%h2];
+cp.async.bulk.{_COPY} [sm], [gl], 16, [%us2+4];
+cp.async.bulk.{_COPY} [sm], [gl], 16, [%hf2];
+cp.async.bulk.{_COPY} [sm], [gl], 16, [%b2];
+cp.async.bulk.{_COPY}.L2::cache_hint [sm], [gl], 16, [%h2], %rd1;
+cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [sm], 16, [%h2];
+cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r1], [sm], 16, [%h2];
 """
 PREDICATES = f"""
 tex.base.2d.v4.f32.f32 {_TEXTURE}|%p3, [%rd3,{{%f1,%f2}}];
@@ -61,6 +73,10 @@ CASES = [
     for lines, version, target, arch in (
         (NARROW, "9.0", "sm_120", "sm_120"),
         (NARROW, "9.0", "sm_100a", "sm_100a"),
+        (NARROW, "9.0", "sm_90", "sm_120"),
+        (NARROW, "9.0", "sm_120", "sm_90"),
+        (NARROW, "9.0", "sm_90", "sm_121a"),
+        (BARRIERS, "9.0", "sm_100", "sm_100"),
         (PREDICATES, "8.8", "sm_52", "sm_80"),
         (PREDICATES, "7.0", "sm_80", "sm_80"),
         (PREDICATES, "7.1", "sm_60", "sm_90"),

@@ -115,7 +115,7 @@ VALUES |= set(_KINDS.values()) | {
     "symbol",
     "absolute",
     "address64",
-    "address32",
+    "address16",
 }
 HEADER = set(headers._NUMBERS) | headers._PLAIN
 SPECIAL = {"space", "plain", "full", "slot", "elsewhere", "only", "approx"}

@@ -1,10 +1,11 @@
 """Front end beside ptxas: verdict, first message and whole text on generated programs.
 
-usage: python -m tools.front_end.compare {instructions,odd,several,directives,features,mutants} [--count N] [--seed N] [--seconds S] [--arch sm_75,...]
+usage: python -m tools.front_end.compare {instructions,odd,several,operands,directives,features,mutants} [--count N] [--seed N] [--first N] [--seconds S] [--arch sm_75,...]
            [--mutations N] [--corpus DIR] [--cache FILE] [--out FILE.jsonl] [--clusters N]
 
 odd: right instructions with one odd thing in each (tools/front_end/odd.py).
 several: two to four faults in one program (tools/front_end/several.py).
+operands: each operand of each opcode exchanged for each other kind (tools/front_end/operand_sweep.py), from number --first on.
 mutants: mild mutants (tools/mutants.py) of the PTX files of at most 20 KB below --corpus, for their own targets where --arch has them.
 Prints how often they agree, and the disagreements in clusters with a short example each; --out keeps them, a JSON object a line;
 --cache keeps ptxas's answers.
@@ -31,11 +32,13 @@ from orias.ptx.names import NAMES, WORDS
 from orias.target.own_target import own_target
 from orias.target.profile import TARGETS
 from tests.nvtools import find
-from tools.front_end import directives, instructions, odd, several
+from tools.front_end import directives, instructions, odd, operand_sweep, several
 from tools.front_end.instructions import Program
 from tools.mutants import mutant
 
 _TIMEOUT = 30
+_MOST = 50
+"""Programs in one module."""
 _LARGEST = 20_000
 """Bytes of a file that is changed: larger ones say the same again."""
 _MESSAGE = re.compile(r"ptxas (?:.+?, line (\d+); )?(info|warning|error|fatal)\s*: (.*)")
@@ -90,6 +93,11 @@ class Judge:
             with tempfile.TemporaryDirectory() as folder:
                 self._keep(key, self._asked(program, Path(folder)))
         return self.known[key]
+
+    def takes(self, all_: list[Program]) -> list[bool]:
+        """Which of some programs with one target and head ptxas takes."""
+        answers = [a for k in range(0, len(all_), _MOST) for a in self.answers(all_[k : k + _MOST])]
+        return [a is not None and a.accepted for a in answers]
 
     def _keep(self, key: str, answer: Answer | None) -> None:
         self.known[key] = answer
@@ -221,13 +229,16 @@ def cluster(kind: str, mine: Answer, real: Answer) -> str:
     return " / ".join(re.sub(r"'[^']*'", "'*'", re.sub(r" \d+:", "", m)) for m in pair)
 
 
-def programs(o: argparse.Namespace) -> Iterator[Program]:
+def programs(o: argparse.Namespace, judge: Judge) -> Iterator[Program]:
     """The programs that the options ask for."""
     targets = tuple(o.arch.split(","))
     if o.what == "features":
         for target in targets:
             for feature, text in instructions.features():
                 yield Program(target, feature, instructions.head("9.0", target), instructions.kernel(text))
+        return
+    if o.what == "operands":
+        yield from operand_sweep.programs(instructions.lines(o.corpus), judge.takes, o.first, o.count)
         return
     if o.what == "mutants":
         yield from _mutants(o.corpus, o.seed, targets, o.count)
@@ -261,19 +272,20 @@ def _blocks(all_: Iterator[Program]) -> Iterator[list[Program]]:
     """The programs in lists of those that follow each other with one target and head."""
     for _, members in groupby(all_, lambda p: (p.target, p.head)):
         found = list(members)
-        if found[0].body.startswith(instructions.KERNEL):
-            yield found
-        else:
-            yield from ([p] for p in found)
+        together = _MOST if found[0].body.startswith(instructions.KERNEL) else 1
+        yield from (found[k : k + together] for k in range(0, len(found), together))
 
 
 def arguments(given: list[str] | None) -> argparse.Namespace:
     """The options."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("what", choices=("instructions", "odd", "several", "directives", "features", "mutants"))
+    options.add_argument(
+        "what", choices=("instructions", "odd", "several", "operands", "directives", "features", "mutants")
+    )
     options.add_argument("--corpus", type=Path)
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--first", type=int, default=0)
     options.add_argument("--seconds", type=float, default=1e9)
     options.add_argument("--mutations", type=int, default=2)
     options.add_argument("--arch", default=",".join(TARGETS))
@@ -292,7 +304,7 @@ def main(given: list[str] | None = None) -> Counter[str]:
     end = time.monotonic() + o.seconds
     bar = Bar()
     done = 0
-    for block in _blocks(programs(o)):
+    for block in _blocks(programs(o, judge)):
         if time.monotonic() > end:
             break
         for program, real in zip(block, judge.answers(block), strict=True):

@@ -3,6 +3,7 @@
 from typing import final
 
 from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Function, Instr, Label, Operand, SymInit, Var
+from orias.ptx.replaced_text import is_cluster_copy
 
 
 @final
@@ -85,13 +86,6 @@ class Facts:
                 self.addressed.extend(pointed)
             elif space == "param" and name != "call" and not (plain and kind == O_ADDR):
                 self.taken.add(o.var)
-
-
-def is_cluster_copy(i: Instr) -> bool:
-    """True for copies from global memory to shared memory of the cluster."""
-    mods = i.sig.mods
-    copies = i.sig.name in ("cp.async.bulk", "cp.async.bulk.tensor")
-    return copies and mods.get("dst") == "shared::cluster" and mods.get("src", "global") == "global"
 
 
 def functions_in_data(*variables: Var) -> list[Function]:

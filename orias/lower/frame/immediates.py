@@ -13,7 +13,10 @@ _FLOAT_BITS: Final[dict[str, int]] = {
 
 
 def immediate(o: Operand, type_: str) -> int:
-    """Bit pattern of an O_IMM operand as a value of a PTX type (wrapped to its width)."""
+    """Bit pattern of an O_IMM operand as a value of a PTX type (wrapped to its width).
+
+    In the place of a double a single is its lower half, as ptxas has it (docs/facts/front-end.md).
+    """
     bits = TYPE_BITS[type_]
     kind = _FLOAT_BITS.get(type_, 0)
     value = o.value
@@ -22,7 +25,7 @@ def immediate(o: Operand, type_: str) -> int:
             return value & ((1 << bits) - 1)
         value = _pattern64(float(value))
     elif o.imm_type == "f32":
-        if kind in (0, 32):
+        if kind in (0, 32, 64):
             return value & 0xFFFFFFFF
         value = _pattern64(struct.unpack("<f", (value & 0xFFFFFFFF).to_bytes(4, "little"))[0])
     elif kind == 0:

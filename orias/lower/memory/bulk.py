@@ -17,7 +17,6 @@ from typing import Final
 
 from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg, sb
 from orias.lower.frame.context import Ctx
-from orias.lower.frame.function_summary import is_cluster_copy
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.asynccopy import groups_left
 from orias.lower.memory.atomics import lower_atomic
@@ -28,6 +27,7 @@ from orias.lower.memory.memory_operands import address, elements, gather
 from orias.lower.memory.ordering import fence, strong
 from orias.ptx.ast import O_IMM, TYPE_BITS, Instr, Operand
 from orias.ptx.opcode import parse_opcode
+from orias.ptx.replaced_text import is_cluster_copy
 from orias.target import features
 
 _TYPE: Final[dict[str, str]] = {

@@ -15,7 +15,7 @@ def _half(value: float, bf16: bool) -> int:
 def pattern(o: Operand, type_: str) -> int:
     """The pattern of a constant operand, wrapped to the type's width.
 
-    An integer written for a float type is converted.  A float constant is rounded to a float type; an integer type
+    An integer written for a float type is converted; a single in a double's place is its lower half, as ptxas has it.  A float constant is rounded to a float type; an integer type
     takes its bits (a decimal constant as f32 for 32-bit types).
     """
     bits = TYPE_BITS[type_]
@@ -27,8 +27,8 @@ def pattern(o: Operand, type_: str) -> int:
             return value & mask
         number = float(value)
     elif o.imm_type == "f32":
-        if bits == 32 and not type_.endswith("x2"):
-            return value & mask
+        if bits == 64 or (bits == 32 and not type_.endswith("x2")):
+            return value & 0xFFFFFFFF
         if not floating:
             return value & mask
         number = struct.unpack("<f", struct.pack("<I", value & 0xFFFFFFFF))[0]
