@@ -4,6 +4,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Final, final
 
+from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.liveness import members
 from orias.ori.ir import Block, Func
 from orias.schedule.board_choice import ASYNC_SCOREBOARD, SCOREBOARDS, Again, Chooser, delay_of
@@ -19,6 +20,7 @@ def number_events(fn: Func, rows: list[list[Row]], events: list[Event], needed: 
     Where loads before a loop that waits for them would take all scoreboards that its own loads could have, one is left to these if
     less is waited for then.
     """
+    find_loops(fn, dominators(fn))
     numbering = _Numbering(fn.blocks, rows, events, set(members(needed)), async_used)
     if not numbering.choose(False):
         return
@@ -58,7 +60,7 @@ class _Numbering:
         self.needed: Final[set[int]] = needed
         self.lowest: Final[int] = ASYNC_SCOREBOARD + 1 if async_used else 0
         self.ends: Final[list[int]] = list(accumulate(len(block) for block in rows))
-        """Of each block the place behind its last instruction."""
+        """Of each block the place after its last instruction."""
         self.depths: Final[list[int]] = [b.depth for b in blocks]
         self.first_wait: Final[dict[int, int]] = {}
         """The first instruction below each event that waits for it, as a place in the function."""

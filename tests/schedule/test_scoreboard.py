@@ -5,7 +5,6 @@ import random
 import pytest
 
 import orias
-from orias.analysis.cfg import dominators, find_loops
 from orias.check import check_cubin
 from orias.ori.ir import Func
 from orias.ori.text import parse
@@ -308,7 +307,6 @@ b0: -> b1
 b2:
   EXIT
 """)
-    find_loops(fn, dominators(fn))
     layout(fn)
     assign(fn)
     assert check_hazards(fn) == []
