@@ -18,13 +18,13 @@ _LISTS: Final[dict[str, tuple[str, ...]]] = {
 """Operand lists of dense products: a address, d descriptor or address, b descriptor, n 32-bit value, p predicate or constant,
 c constant, v vector, s address of scales, l 64-bit value.  Sparse ones have the address of the metadata before n."""
 _FITS: Final[dict[str, str]] = {
-    "a": "a", "s": "a", "d": "lca", "b": "lc", "n": "w", "p": "pc", "c": "c", "v": "v", "l": "lc",
+    "a": "a", "s": "a", "d": "lca", "b": "lc", "n": "wc", "p": "pc", "c": "c", "v": "v", "l": "lc",
 }  # fmt: skip
 """Letter of a list -> kinds of operands that fit."""
 
 
 def _kind(op: Operand) -> str:
-    """The kind of an operand: a address in a 32-bit register, l and w registers of 64 bits and of type .b32, p predicate, c constant, v vector."""
+    """The kind of an operand: a address in an untyped register, l and w values of 64 and 32 bits, p predicate, c constant, v vector."""
     if op.kind == O_IMM:
         return "c" if op.imm_type == "int" else "-"
     if op.kind == O_VEC:
@@ -34,12 +34,12 @@ def _kind(op: Operand) -> str:
         return "-"
     letter = _LETTERS[var.type]
     if op.kind == O_ADDR:
-        return "a" if letter == "w" else "-"
+        return "a" if var.type == "b32" else "-"
     return letter if op.kind == O_REG else "-"
 
 
 _LETTERS: Final[dict[str, str]] = {
-    "b32": "w", **dict.fromkeys(("b64", "u64", "s64"), "l"), "pred": "p",
+    **dict.fromkeys(("b32", "u32", "s32"), "w"), **dict.fromkeys(("b64", "u64", "s64"), "l"), "pred": "p",
 }  # fmt: skip
 
 
