@@ -122,7 +122,7 @@ def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> lis
     if len(ops) <= place:
         return [f"Arguments mismatch for instruction '{name}'"]
     op = ops[place]
-    if op.kind == O_ADDR or op.kind == O_SYM:
+    if op.kind in (O_ADDR, O_SYM, O_FUNC):
         return [f"Arguments mismatch for instruction '{name}'"]
     if op.kind not in (O_VEC, O_REG, O_IMM):
         return []

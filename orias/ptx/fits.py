@@ -140,7 +140,9 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         return _sum(slot, var.type, type_, result, use)
     if not register_fits(var.type, type_, slot.relaxed):
         return False
-    if var.type == "f16x2" and (use.name == "redux" or (use.index in (0, 3) and use.name in _VIDEO_COMPARISONS)):
+    if use.name == "redux" and var.type[0] == "f" and var.type != type_:
+        return False
+    if var.type == "f16x2" and use.index in (0, 3) and use.name in _VIDEO_COMPARISONS:
         return False
     if (
         slot.fixed

@@ -94,7 +94,8 @@ def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr, in
     errors = vector_errors(name, instr.ops, layer) or _list_errors(row, Use(name, types, instr.sig, independent), instr)
     if not errors and not is_video(name):
         errors = [m for at in range(len(instr.ops)) for m in selector_messages(name, instr.sig, instr.ops, at)]
-    if not errors and any(_has_sink(op) for op in instr.ops[1:]):
+    sources = instr.ops if instr.ops and instr.ops[0].kind == O_ADDR else instr.ops[1:]
+    if not errors and any(_has_sink(op) for op in sources):
         return ["Sink '_' not allowed as a source operand"]
     return errors
 
