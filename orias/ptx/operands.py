@@ -168,7 +168,8 @@ def no_address(var: Var) -> str:
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
     left = _single(state, depth)
-    if (left.kind == O_ADDR or left.neg or depth) and state.lex.kind == T_PUNCT and state.lex.text == "|":
+    part = left.kind == O_REG and left.comp[:1] in ("b", "h")
+    if (left.kind == O_ADDR or left.neg or depth or part) and state.lex.kind == T_PUNCT and state.lex.text == "|":
         state.syntax()
     if state.take("|"):
         if state.lex.kind == T_PUNCT and state.lex.text == "!":

@@ -106,6 +106,10 @@ bfe.u32 %r1, %r2, 0xffffffffffffffff, 5;
 bfe.u32 %r1, %r2, ~0, 5;
 shfl.sync.bfly.b32 %r1|!%p1, %r2, 2, 31, -1;
 st.bulk [sf], 8, 0;
+elect.sync %r1.b0|%p1, %r2;
+shfl.sync.down.b32 %r1.b0|%p1, %r2, %r3, 31, -1;
+redux.sync.and.b32 %r1, %f1, -1;
+sust.b.2d.v2.b32.clamp [%rd3,{{_,%r2}}], {{%r3,%r4}};
 """
 CASES = [
     (line, version, target, arch)
