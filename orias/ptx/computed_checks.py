@@ -73,14 +73,21 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
 
 
 def _mask_errors(name: str, instr: Instr) -> list[str]:
-    """The error message on a vector in place of the mask of a multicast, or a cache policy that has not 64 bits."""
+    """The error message on what is no mask of a multicast, or a cache policy that has not 64 bits."""
     mods = instr.sig.mods
     hinted = "cache_hint" in mods
-    wrong = "multicast" in mods and instr.ops[-2 if hinted else -1].kind == O_VEC
+    wrong = "multicast" in mods and not _is_mask(instr.ops[-2 if hinted else -1])
     policy = instr.ops[-1]
     if hinted and policy.kind == O_REG and policy.var is not None:
         wrong = wrong or TYPE_BITS.get(policy.var.type) != 64
     return [f"Arguments mismatch for instruction '{name}'"] if wrong else []
+
+
+def _is_mask(op: Operand) -> bool:
+    """Whether an operand is an integer of 16 bits or a number; what else ``value_errors`` knows has its own message."""
+    if op.kind == O_REG:
+        return op.var is not None and op.var.type in ("b16", "u16", "s16")
+    return op.kind == O_IMM and op.imm_type == "int"
 
 
 def _barrier_errors(name: str, ops: list[Operand], at: int) -> list[str]:
@@ -115,7 +122,7 @@ def _offset_errors(name: str, ops: list[Operand], place: int, count: int) -> lis
     if len(ops) <= place:
         return [f"Arguments mismatch for instruction '{name}'"]
     op = ops[place]
-    if op.kind == O_ADDR or op.kind == O_SYM:
+    if op.kind in (O_ADDR, O_SYM, O_FUNC):
         return [f"Arguments mismatch for instruction '{name}'"]
     if op.kind not in (O_VEC, O_REG, O_IMM):
         return []

@@ -17,6 +17,7 @@ slots                 every filled slot of the Sig with its word: ``scope``, ``o
                       variable as an address), other
 ``v0 v1 ...``         values of those that are immediates
 ``u0 u1 ...``         the same without sign, as 64 bits
+``w0 x0 ...``         their lower 32 bits with sign, and without
 ``count``             number of operands
 ====================  =====================================================================================================
 """
@@ -32,6 +33,8 @@ _ADDRESSES: Final[dict[str, str]] = {f"{kind}{bits}": f"address{bits}" for kind 
     "f64": "address64"
 }
 _MASK: Final = (1 << 64) - 1
+_WORD: Final = (1 << 32) - 1
+_SIGN: Final = 1 << 31
 _NUMBERED: Final = ("0", "1", "2", "3", "4", "5", "6", "7")
 
 
@@ -84,5 +87,8 @@ def operand_facts(facts: dict[str, str], ops: list[Operand]) -> dict[str, str]:
             found["v" + number] = str(op.value)
             if op.imm_type == "int":
                 found["u" + number] = str(op.value & _MASK)
+                word = op.value & _WORD
+                found["w" + number] = str(word - 2 * (word & _SIGN))
+                found["x" + number] = str(word)
     found["last"] = kind
     return found

@@ -140,7 +140,9 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         return _sum(slot, var.type, type_, result, use)
     if not register_fits(var.type, type_, slot.relaxed):
         return False
-    if var.type == "f16x2" and (use.name == "redux" or (use.index in (0, 3) and use.name in _VIDEO_COMPARISONS)):
+    if use.name == "redux" and var.type[0] == "f" and var.type != type_:
+        return False
+    if var.type == "f16x2" and use.index in (0, 3) and use.name in _VIDEO_COMPARISONS:
         return False
     if (
         slot.fixed
@@ -148,7 +150,7 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         and (
             (var.type[0] == "f" and type_[0] == "b")
             or var.type == "f16x2"
-            or (type_ in ("b8", "b16") and var.type != type_)
+            or ((type_ in ("b8", "b16") or use.name == "cvt") and var.type != type_)
         )
     ):
         return False
@@ -173,7 +175,9 @@ def _sum(slot: Slot, register: str, type_: str, result: bool, use: Use) -> bool:
 
 
 def _immediate(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if not _immediate_fits(op, type_):
+    if not _immediate_fits(op, type_) or (slot.fixed and op.imm_type != "int" and type_ == "b64"):
+        return False
+    if slot.fixed and use.name == "cvt" and type_ == "b32":  # random bits
         return False
     if (result or use.name == "stackrestore") and op.comp != NO_PART:
         use.needs_result()
@@ -345,8 +349,12 @@ def _elements_fit(op: Operand, type_: str, access: bool) -> int:
                 return -1
         elif elem.kind == O_SINK:
             total += TYPE_BITS.get(type_, 0)
-        elif elem.kind == O_IMM and not access and type_[0] != "b" and not _immediate_fits(elem, type_):
+        elif elem.kind == O_IMM and (access or type_[0] != "b") and not _immediate_fits(elem, type_):
             return -1
+        elif elem.kind == O_SREG and access:
+            special = SPECIAL[elem.name][0]
+            if special == "pred" or TYPE_BITS[special] < TYPE_BITS.get(type_, 0):
+                return -1
     return total
 
 
@@ -407,6 +415,8 @@ _OPERANDS: Final[dict[int, Callable[[Slot, Operand, str, bool, Use], bool]]] = {
 def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) -> bool:
     """Whether an operand is a vector of ``count`` elements of a type."""
     if op.kind == O_SINK:
+        if use.name in ("ld", "ldu"):
+            use.discard()
         return True
     if op.kind == O_REG and op.var is not None and op.var.vec == count and not op.comp:
         return register_fits(op.var.type, type_, relaxed)
@@ -455,18 +465,20 @@ def may_hold(elems: list[Operand], fitting: tuple[str, ...]) -> bool:
     return are_untyped(types) and all(TYPE_BITS.get(t) in widths for t in types)
 
 
-def vector_errors(name: str, ops: list[Operand]) -> list[str]:
-    """The messages on vectors with variables, or registers of several kinds; untyped registers (``.b32``) go with all kinds."""
+def vector_errors(name: str, ops: list[Operand], index: int = -1) -> list[str]:
+    """The messages on vectors with variables, or elements of several kinds; untyped registers (``.b32``) go with all kinds.
+
+    ``index``: which coordinate is the number of a layer, whose kind is its own.
+    """
     for op in ops:
         if not op.elems or op.kind not in (O_VEC, O_ADDR):
             continue
         vector = op.elems[0] if op.kind == O_ADDR and op.elems[0].kind == O_VEC else op
-        if vector.kind == O_VEC and any(e.kind == O_SYM for e in vector.elems):
+        if vector.kind == O_VEC and any(_is_dropped(e) for e in vector.elems):
             return _variable_errors(name, vector)
-        if len(op.elems) < 2:
-            continue
-        types = [e.var.type for e in vector.elems if e.kind == O_REG and e.var is not None and not e.comp]
-        if len({_kind(t) for t in types if t[0] != "b"}) > 1:
+        alone = index if op.kind == O_ADDR else -1
+        kinds = {_element_kind(e) for k, e in enumerate(vector.elems) if k != alone} if len(vector.elems) > 1 else set()
+        if len(kinds - {""}) > 1:
             return [f"Vector with elements of different types are not allowed in {name} instruction"]
     return []
 
@@ -476,10 +488,8 @@ def _variable_errors(name: str, vector: Operand) -> list[str]:
 
     The parser has replaced labels and functions (``orias.ptx.operands``).
     """
-    errors = [
-        f"Illegal expression '{e.var.name if e.var is not None else e.name}'" for e in vector.elems if e.kind == O_SYM
-    ]
-    others = [e.kind for e in vector.elems if e.kind != O_SYM]
+    errors = [f"Illegal expression '{_written(e)}'" for e in vector.elems if _is_dropped(e)]
+    others = [e.kind for e in vector.elems if not _is_dropped(e)]
     if O_IMM in others and O_REG not in others:
         errors.append(f"Vector with elements of different types are not allowed in {name} instruction")
     elif O_REG not in others:
@@ -488,6 +498,29 @@ def _variable_errors(name: str, vector: Operand) -> list[str]:
             f"Arguments mismatch for instruction '{name}'",
         ]
     return errors
+
+
+def _is_dropped(elem: Operand) -> bool:
+    """Whether an element of a vector is a variable or a whole special register of several numbers, which stand for no value."""
+    return elem.kind == O_SYM or (elem.kind == O_SREG and SPECIAL[elem.name][1] > 1 and not elem.comp)
+
+
+def _written(elem: Operand) -> str:
+    """The name of an element as the text has it."""
+    if elem.kind == O_SREG:
+        return f"%{elem.name}"
+    return elem.var.name if elem.var is not None else elem.name
+
+
+def _element_kind(elem: Operand) -> str:
+    """What an element of a vector goes with; empty if it goes with all kinds."""
+    if elem.kind == O_IMM:
+        return "int" if elem.imm_type == "int" else "float"
+    if elem.kind == O_SREG:
+        return "pred" if SPECIAL[elem.name][0] == "pred" else ""
+    if elem.kind != O_REG or elem.var is None or elem.comp or elem.var.type[0] == "b":
+        return ""
+    return _kind(elem.var.type)
 
 
 def _kind(type_: str) -> str:

@@ -378,7 +378,7 @@ n=bar.arrive/bar.cta.arrive/barrier.arrive/barrier.cta.arrive v1=0 -> Instructio
 v1!=-/0..15 -> Barrier number '{u1}' out of range, expected to be in range [0..15]
 count=4 v2!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size
 """,
-    "mbarrier.try_wait.parity": "v2!=-/0/1 -> Argument 2 of instruction '{n}': unexpected value '{u2}', expected to be 0 or 1",
+    "mbarrier.test_wait.parity mbarrier.try_wait.parity": "v2!=-/0/1 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 0 or 1",
     "setmaxnreg.inc setmaxnreg.dec": """
 v0!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v0}', expected to be multiple of 8
 v0!=-/24..256 -> Argument 1 of instruction '{n}': value '{v0}' out of range, expected to be in range [24..256]
@@ -389,10 +389,12 @@ cop!=cg v2!=-/4/8/16 => Argument 2 of instruction '{n}': unexpected value '{v2}'
 v2=4 v3!=-/0..4 | v2=8 v3!=-/0..8 | v2=16 v3!=-/0..16 -> Argument 3 of instruction '{n}': value '{v3}' out of range, expected to be in range [0..{v2}]
 """,
     "cp.async.bulk cp.reduce.async.bulk": """
-v2!=-/*16 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be multiple of 16
+x2!=-/*16 -> Argument 2 of instruction '{n}': unexpected value '{x2}', expected to be multiple of 16
+w2!=-/0..1048560 -> Argument 2 of instruction '{n}': value '{w2}' out of range, expected to be in range [0..1048560]
 """,
     "cp.async.bulk.prefetch": """
 v1!=-/*16 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 16
+v1!=-/0..1048560 -> Argument 1 of instruction '{n}': value '{w1}' out of range, expected to be in range [0..1048560]
 """,
     "mbarrier.arrive mbarrier.arrive_drop": """
 v2!=-/1.. -> Argument 2 of instruction '{n}' : value '{v2}' expected to be a non-zero positive

@@ -129,6 +129,8 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
         return len(ops) >= 4
     count = 6 if "sp" in sig.mods else 4
     kind = sig.mods.get("kind", "")
+    if "sp" in sig.mods and not _is_index(ops[4]):
+        return False
     if kind and mma_facts(sig, types).get("shaped") != "yes":
         return True
     if kind.startswith("kind::mx"):
@@ -136,15 +138,29 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
             return False
         if any(op.kind != O_VEC or len(op.elems) != 2 for op in ops[count + 1 :: 2]):
             return False
+        if not all(_is_index(op) for op in ops[count::2]):
+            return False
     elif len(ops) != count:
         return False
-    if "kind" not in sig.mods and "sp" in sig.mods and ops[5].kind != O_IMM:
+    if "sp" in sig.mods and (len(ops) < count or ops[5].kind != O_IMM or ops[5].imm_type != "int"):
         return False
     sizes = _sizes(sig, types, shape)
     return all(
         ops[i].kind == O_VEC and len(ops[i].elems) == size and _all_registers(ops[i], types[i])
         for i, size in enumerate(sizes)
     )
+
+
+def _is_index(op: Operand) -> bool:
+    """Whether an operand may be the word of metadata or of scales: a register of 32 bits, a predicate, a single, or a vector of them."""
+    if op.kind == O_VEC:
+        return any(e.kind in (O_REG, O_SREG) for e in op.elems) and all(
+            e.kind != O_REG or _is_index(e) for e in op.elems
+        )
+    if op.kind == O_REG:
+        var = op.var
+        return var is not None and (var.type == "pred" or (TYPE_BITS.get(var.type) == _WORD and op.key[0] != "-"))
+    return op.key == "s+" or (op.kind == O_IMM and op.imm_type == "f32")
 
 
 def mma_sizes_differ(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
@@ -158,6 +174,7 @@ def mma_sizes_differ(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bo
     return any(len(op.elems) != size for op, size in zip(ops, _sizes(sig, types, shape), strict=False))
 
 
+_WORD: Final = 32
 _WORDS: Final = ("f16x2", "b32", "u32", "s32", "f32")
 _REGISTERS: Final[dict[str, tuple[str, ...]]] = {
     "f16": ("f16x2", "b32"), "bf16": ("b32",), "tf32": ("b32",), "f32": ("b32", "f32"), "s32": ("b32", "u32", "s32"),
@@ -237,7 +254,9 @@ def selector_errors(name: str, instr: Instr) -> list[str]:
     sig = instr.sig
     shape = sig.mods.get("shape", "")
     if sig.mods.get("kind", "").startswith("kind::mx"):
-        return _scale_errors(sig, instr.ops)
+        value = instr.ops[5].value if "sp" in sig.mods and len(instr.ops) > 5 and instr.ops[5].kind == O_IMM else 0
+        wrong = [f"Argument 5 of instruction 'mma': unexpected value '{value}', expected to be 0"] if value else []
+        return wrong + _scale_errors(sig, instr.ops)
     if "sp" not in sig.mods or len(instr.ops) != 6 or not shape:
         return []
     if instr.ops[5].kind != O_IMM:

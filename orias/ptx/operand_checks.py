@@ -26,13 +26,22 @@ from orias.ptx.ast import (
     Var,
 )  # fmt: skip
 from orias.ptx.computed_checks import value_errors
-from orias.ptx.fits import INDIRECT, OUT_OF_BOUNDS, Use, scalar_fits, vector_errors, vector_fits, vector_size_errors
+from orias.ptx.fits import (
+    INDIRECT,
+    OUT_OF_BOUNDS,
+    Use,
+    may_hold,
+    scalar_fits,
+    vector_errors,
+    vector_fits,
+    vector_size_errors,
+)
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
 from orias.ptx.operands import OF_SPECIAL, PART_OF_VARIABLE, SINK, is_address_type, no_address
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
-from orias.ptx.texture_checks import texture_errors
+from orias.ptx.texture_checks import layer_of, texture_errors
 from orias.ptx.video_checks import is_video, negation_messages, replaces_result, selector_messages
 from orias.ptx.wgmma_checks import wgmma_operands
 
@@ -73,6 +82,7 @@ _ANY_SIZE: Final = ("tcgen05.", "wgmma.", "cp.", "multimem.cp.")
 """Instructions with vectors of any size."""
 _EIGHT: Final = ("ld", "st", "atom", "red", "multimem.", "mma", "wmma.")
 """Instructions with vectors of 8 elements."""
+_QUAD: Final = 4
 _MOV_SLOT: Final = Slot("S")
 _SPACED: Final[dict[str, str]] = {"cvta": "", "mapa": "shared", "getctarank": "shared"}
 """Instructions on the address of a variable in a state space, and the space where their opcode names none."""
@@ -80,10 +90,12 @@ _SPACED: Final[dict[str, str]] = {"cvta": "", "mapa": "shared", "getctarank": "s
 
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr, independent: bool) -> list[str]:
     """Error messages on the operands of an instruction; ``independent``: of a module with ``texmode_independent``."""
-    errors = vector_errors(name, instr.ops) or _list_errors(row, Use(name, types, instr.sig, independent), instr)
+    layer = layer_of(name, instr.sig)
+    errors = vector_errors(name, instr.ops, layer) or _list_errors(row, Use(name, types, instr.sig, independent), instr)
     if not errors and not is_video(name):
         errors = [m for at in range(len(instr.ops)) for m in selector_messages(name, instr.sig, instr.ops, at)]
-    if not errors and any(_has_sink(op) for op in instr.ops[1:]):
+    sources = instr.ops if instr.ops and instr.ops[0].kind == O_ADDR else instr.ops[1:]
+    if not errors and any(_has_sink(op) for op in sources):
         return ["Sink '_' not allowed as a source operand"]
     return errors
 
@@ -196,6 +208,8 @@ def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
 
 
 def _anything(slot: Slot, op: Operand, use: Use) -> bool:
+    if use.name == "cvt":  # four singles to be rounded
+        return op.kind == O_VEC and len(op.elems) == _QUAD and may_hold(op.elems, ("b32", "f32"))
     if use.name == "cp.async":  # the bytes to copy, or whether none is copied
         return (op.kind == O_REG and _predicate(slot, op, use)) or scalar_fits(_COPIED_BYTES, op, "u32", False, use)
     return use.name != "st.bulk" or _bulk_size(op, use)
@@ -270,7 +284,7 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if use.name in _READ_OR_WRITE and var.type in INDIRECT and not var.dims:
         use.note(f"Illegal operand type to instruction '{use.name}'")
         return True
-    if use.name in ("ldmatrix", "stmatrix") and "space" not in use.sig.mods and var.type in INDIRECT:
+    if use.name in ("ldmatrix", "stmatrix", "st.bulk") and "space" not in use.sig.mods and var.type in INDIRECT:
         use.note(f"Indirect access to {INDIRECT[var.type]} requires .u64 type")
     if use.name.startswith("mbarrier.") and var.space != "shared":
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")

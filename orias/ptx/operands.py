@@ -122,6 +122,9 @@ def vector_operand(elems: list[Operand]) -> Operand:
 
 def _register_bits(elem: Operand) -> int:
     """Bits of a register as an element of a vector, a predicate counting as a word; 0 for everything else."""
+    if elem.kind == O_SREG:
+        type_, size = SPECIAL[elem.name][:2]
+        return 0 if size > 1 and not elem.comp else 32 if type_ == "pred" else TYPE_BITS[type_]
     if elem.kind != O_REG or elem.var is None or elem.comp:
         return 0
     return 32 if elem.var.type == "pred" else TYPE_BITS.get(elem.var.type, 0)
@@ -165,9 +168,12 @@ def no_address(var: Var) -> str:
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
     left = _single(state, depth)
-    if (left.kind == O_ADDR or left.neg or depth) and state.lex.kind == T_PUNCT and state.lex.text == "|":
+    part = left.kind == O_REG and left.comp[:1] in ("b", "h")
+    if (left.kind == O_ADDR or left.neg or depth or part) and state.lex.kind == T_PUNCT and state.lex.text == "|":
         state.syntax()
     if state.take("|"):
+        if state.lex.kind == T_PUNCT and state.lex.text == "!":
+            state.syntax()
         if left.kind == O_VEC and (state.lex.kind != T_IDENT or state.lex.text == "_"):
             state.syntax()  # beside a vector only the name of a predicate
         right = _single(state, depth)

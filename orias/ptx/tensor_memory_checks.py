@@ -24,9 +24,9 @@ _FITS: Final[dict[str, str]] = {
 
 
 def _kind(op: Operand) -> str:
-    """The kind of an operand: a address in a 32-bit register, l and w values of 64 and 32 bits, p predicate, c constant, v vector."""
+    """The kind of an operand: a address in an untyped register, l and w values of 64 and 32 bits, p predicate, c constant, v vector."""
     if op.kind == O_IMM:
-        return "c"
+        return "c" if op.imm_type == "int" else "-"
     if op.kind == O_VEC:
         return "v"
     var = op.var
@@ -34,7 +34,7 @@ def _kind(op: Operand) -> str:
         return "-"
     letter = _LETTERS[var.type]
     if op.kind == O_ADDR:
-        return "a" if letter == "w" else "-"
+        return "a" if var.type == "b32" else "-"
     return letter if op.kind == O_REG else "-"
 
 

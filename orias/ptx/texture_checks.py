@@ -76,7 +76,12 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         return mismatch
     use.soft = []
     if name.startswith("su"):
-        fits = _registers_in(where.elems, _PLACES) and _surface_values(ops[1 - place], name, sig, types[0], use)
+        constants = _wrong_constants(where.elems[-1], "s32")
+        fits = (
+            not constants
+            and _registers_in(where.elems, _PLACES)
+            and _surface_values(ops[1 - place], name, sig, types[0], use)
+        )
     else:
         fits = _sampled(ops, sig, types, where, use) and _more_operands(name, ops[2:], types[1], use)
     if not fits or not all(kind == "texref" and _may_be_sampler(e) for e in where.elems[:-1]):
@@ -194,6 +199,8 @@ def _sampled(ops: list[Operand], sig: Sig, types: tuple[str, ...], where: Operan
         if result.elems[0].kind == O_VEC and (valid is None or valid.space != "reg" or valid.type != "pred"):
             use.soft.append(f"Predicate output expected for instruction '{use.name}'")
         result = result.elems[0]
+    if len(types) > 1 and _wrong_constants(where.elems[-1], types[1]):
+        return False
     if len(types) > 1 and types[1] in _TYPES and not _registers_in(where.elems[-1:], _TYPES[types[1]]):
         return False
     if types[0] in _TYPES and not _registers_in([result], _TYPES[types[0]]):
@@ -211,6 +218,13 @@ def _sampled(ops: list[Operand], sig: Sig, types: tuple[str, ...], where: Operan
     if "vec" in sig.mods:
         _vector_size(result, int(sig.mods["vec"][1:]), use)
     return True
+
+
+def _wrong_constants(op: Operand, type_: str) -> bool:
+    """Whether a vector has constants alone, and none is of the type: integers in place of singles or the other way round."""
+    if op.kind != O_VEC or any(e.kind != O_IMM for e in op.elems):
+        return False
+    return all((e.imm_type == "int") == (type_ == "f32") for e in op.elems)
 
 
 def _vector_size(op: Operand, count: int, use: Use) -> None:
@@ -299,7 +313,7 @@ def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     kind = ops[0].kind if ops else O_SINK
     if (kind == O_SYM and level) or (kind == O_ADDR and name != "tex.grad"):
         return _address_for_level(ops[0], type_, use)
-    if any((o.kind == O_SYM and not o.value) or o.kind == O_FUNC for o in (ops[1:] if level else ops)):
+    if any(o.kind == O_SYM or o.kind == O_FUNC for o in (ops[1:] if level else ops)):
         return False
     if level and ops[0].kind == O_REG and ops[0].var is not None:
         return _level_register(ops[0], ops[0].var, type_, use)
@@ -308,6 +322,8 @@ def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     if level and ops[0].kind == O_VEC and type_ != "f32" and not _registers_in(ops[:1], _PLACES):
         return False
     if name == "tex.grad":
+        if any(_wrong_constants(o, "f32") for o in ops[:2]):
+            return False
         _check_gradients(ops, use)
     if any(o.kind == O_SREG for o in ops):
         use.note(f"Special register argument not allowed for instruction '{name}'")
@@ -347,6 +363,11 @@ def _size_errors(name: str, op: Operand, sig: Sig, times: int) -> list[str]:
 
 _INDEX: Final[dict[str, int]] = {"a1d": 0, "a2d": 0, "acube": 0, "a2dms": 1}
 """Which coordinate is the number of the layer, by geometry."""
+
+
+def layer_of(name: str, sig: Sig) -> int:
+    """Which coordinate of a sampling instruction is the number of the layer; -1 if none is."""
+    return _INDEX.get(sig.mods.get("dim", ""), -1) if name.startswith(("tex", "tld4")) else -1
 
 
 def _index_errors(name: str, op: Operand, sig: Sig) -> list[str]:

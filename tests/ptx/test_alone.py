@@ -68,6 +68,49 @@ cp.async.mbarrier.arrive.noinc.b64 [lo];
 cp.async.mbarrier.arrive.b64 [cn];
 cp.async.mbarrier.arrive.shared.b64 [lo];
 """
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5,%r6,%r7}"
+_TENSOR = "tcgen05.mma.cta_group::1.kind::f16"
+SWEPT = f"""
+st.global.v2.f32 [%rd1], {{%f1,1}};
+st.global.b16 [%rd1], {{1.0}};
+st.global.u32 [%rd1], {{1.0}};
+st.global.b64 [%rd1], {{%clock64}};
+st.global.b64 [%rd1], {{%tid.x}};
+stmatrix.sync.aligned.m8n8.x4.shared.b16 [sm], {{%r1,%tid,%r3,%r4}};
+tex.2d.v4.f32.f32 {_TEXTURE}, [tx,{{%f1,%s1}}];
+tex.2d.v4.f32.f32 {_TEXTURE}, [tx,{{-1,%f1}}];
+tex.a1d.v4.f32.f32 {_TEXTURE}, [tx,{{1,%f1}}];
+tex.a2d.v4.f32.f32 {_TEXTURE}, [tx,{{%u1,%f1,%f2,%f3}}];
+tex.2d.v4.f32.f32 {_TEXTURE}, [tx,{{%f1,%f2}}], sm[4];
+tex.grad.2d.v4.f32.f32 {_TEXTURE}, [tx,{{%f1,%f2}}], {{1,2}}, {{%f1,%f2}};
+{_SPARSE}, {{%f0,%f1,%f2,%f3}}, %r9, 0;
+{_SPARSE}, {{%f0,%f1,%f2,%f3}}, 255, 0;
+{_SPARSE}, {{%f0,%f1,%f2,%f3}}, %us1, 0;
+{_TENSOR} [%r1], %rd3, %rd4, %r2, %p1;
+{_TENSOR} [%r1], %rd3, %rd4, %u2, %p1;
+{_TENSOR} [%r1], %rd3, 1.0, %r2, %p1;
+{_TENSOR} [%r1], %rd3, %rd4, %r2, 1.0;
+cvt.rs.f16x2.f32 %r1, %f1, %f2, %s1;
+cvt.rs.f16x2.f32 %r1, %f1, %f2, %r2;
+cvt.rs.satfinite.e4m3x4.f32 %r1, {{%f1,%f2,%f3,%f4}}, 5;
+cvt.rs.satfinite.e4m3x4.f32 %r1, [tx], %r2;
+cp.async.bulk.tensor.2d.{_COPY}.multicast::cluster [sm], [%rd2,{{%r1,%r2}}], [mb], %us1;
+cp.async.bulk.tensor.2d.{_COPY}.multicast::cluster [sm], [%rd2,{{%r1,%r2}}], [mb], %f1;
+cp.async.bulk.{_COPY} [sm], [%rd2], 1048576, [mb];
+cp.async.bulk.{_COPY} [sm], [%rd2], -16, [mb];
+cp.async.bulk.{_COPY} [sm], [%rd2], 4294967297, [mb];
+cp.async.bulk.prefetch.L2.global [%rd2], 4294967296;
+mbarrier.test_wait.parity.shared.b64 %p1, [mb], 5;
+mbarrier.test_wait.shared.b64 %p1, [mb], 0d3FF0000000000000;
+bfe.u32 %r1, %r2, 0xffffffffffffffff, 5;
+bfe.u32 %r1, %r2, ~0, 5;
+shfl.sync.bfly.b32 %r1|!%p1, %r2, 2, 31, -1;
+st.bulk [sf], 8, 0;
+elect.sync %r1.b0|%p1, %r2;
+shfl.sync.down.b32 %r1.b0|%p1, %r2, %r3, 31, -1;
+redux.sync.and.b32 %r1, %f1, -1;
+sust.b.2d.v2.b32.clamp [%rd3,{{_,%r2}}], {{%r3,%r4}};
+"""
 CASES = [
     (line, version, target, arch)
     for lines, version, target, arch in (
@@ -76,6 +119,7 @@ CASES = [
         (NARROW, "9.0", "sm_90", "sm_120"),
         (NARROW, "9.0", "sm_120", "sm_90"),
         (NARROW, "9.0", "sm_90", "sm_121a"),
+        (SWEPT, "9.0", "sm_100a", "sm_100a"),
         (BARRIERS, "9.0", "sm_100", "sm_100"),
         (PREDICATES, "8.8", "sm_52", "sm_80"),
         (PREDICATES, "7.0", "sm_80", "sm_80"),

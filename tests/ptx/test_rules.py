@@ -99,7 +99,7 @@ FACTS = (
     | FLAGS
     | set(own_slots())
     | {"shape", "word", "t1", "t2", "t3", "t4", "last", "count"}
-    | {f"{kind}{number}" for kind in "auv" for number in range(6)}
+    | {f"{kind}{number}" for kind in "auvwx" for number in range(6)}
     | MATRIX
     | set(opcode_facts("ld", [], ("u32",), {}, Place(90, 100, "sm_100a")))
 )
