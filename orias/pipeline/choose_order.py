@@ -327,7 +327,7 @@ def _chosen(fn: Func, kept: list[_Trial], times: "list[ModelledTime]") -> int:
     near = [k for k, x in enumerate(times) if x is fastest or (x.measure <= least and x.alone <= alone)]
     best = min(near, key=lambda k: (step_of(fn.target, kept[k].fn.reg_count) if spare else 0, times[k].measure))
     equal = [k for k in near if times[k].measure <= times[best].measure * (1 + fn.knobs.sched_equal_time / 1000)]
-    return min(equal, key=lambda k: kept[k].fn.reg_count)
+    return min(equal, key=lambda k: (kept[k].fn.reg_count, times[k].measure))
 
 
 def _near(fn: Func, tried: list[_Trial]) -> list[_Trial]:
