@@ -144,6 +144,9 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("clamp_sum.ptx", "sm_120", 32, clamped_sum),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),
     ("minmax_same.ptx", "sm_90", 32, canonical_half),
+    ("repeated_lop3.ptx", "sm_75", 32, lambda x: x & 3),
+    ("repeated_lop3.ptx", "sm_90", 32, lambda x: x & 3),
+    ("repeated_lop3.ptx", "sm_120", 32, lambda x: x & 3),
 ]
 """File (which says what is wrong), target, bits of a result, the exact result."""
 

@@ -199,6 +199,12 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
         (re.compile(r"(?P<head>" + _G + r"(?:min|max)\.[\w.]*f16 %\w+,)\s*(?P<x>%\w+),\s*(?P=x);"), _other_name),
         (re.compile(r"(?P<head>" + _G + r"(?:min|max)\.[\w.]*f16x2 %\w+,)\s*(?P<x>%\w+),\s*(?P=x);"), _other_pair),
     ],
+    "repeated_lop3": [
+        (
+            re.compile(r"(?P<head>" + _G + r"lop3\.b32 %\w+,\s*)(?P<x>%\w+)(?P<tail>,[^;]*,\s*(?P=x)\s*,[^;]+);"),
+            _hidden,
+        ),
+    ],
     "clamp_sum": [
         (
             re.compile(r"(?P<head>" + _G + r"max(?:\.ftz)?\.f32 %\w+,\s*)(?P<x>%\w+)(?P<tail>,\s*0f00000000)\s*;"),
