@@ -278,7 +278,7 @@ def _best(fn: Func, orders: _Orders, ways: list[Plan], allocate: Callable[[Func]
         if long and not _spills(trial) and warps_with(fn, trial.reg_count) >= warps_with(fn, way.registers):
             break
         words, over = way.words, (trial.packed or trial.reg_count) - way.registers
-        if _spills(trial) and not lacking[place]:
+        if _spills(trial):
             # There are registers for all words, but not side by side where vectors need them.
             words, over = word_limit(fn, way), fn.knobs.sched_step_overshoot
         wanted = finished < fn.knobs.sched_trial_most and len(todo) < 2 * len(ways)
