@@ -3,7 +3,7 @@
     orias perf FILE.cubin [OTHER.cubin] [--kernel K] [--grid X[,Y,Z]] [--block X[,Y,Z]] [--shared BYTES] [--arg ARG]...
                [--json] [--html PAGE] [--top N] [--max-steps N]
 
-Without arguments of a launch: occupancy, and the cycles of a turn of each loop.  With ``--grid``, ``--block`` and ``--arg`` (as
+Without arguments of a launch: occupancy, and the cycles of a turn of each loop, of all kernels or that of --kernel.  With ``--grid``, ``--block`` and ``--arg`` (as
 for ``orias run``) the kernel is launched in the simulator, and what its warps executed is played through a model of the SM: one
 warp alone, one block alone and a full SM, with data in the first cache (near) and beyond it (far).  Two files are compared: the
 same launch, and the second over the first.
@@ -22,6 +22,7 @@ from orias.cli.launch_values import UsageError, arguments, dims, integer
 from orias.cli.tool_arguments import scan
 from orias.cli.toolerror import ToolError
 from orias.cubin.cubin_error import CubinError
+from orias.cubin.reader import Reader
 from orias.diag import Unsupported
 from orias.explore.page_writer import NeedsJinja
 from orias.explore.perf_page import perf_page
@@ -29,7 +30,7 @@ from orias.perf.kernel_steps import KernelCode, kernels
 from orias.perf.report import Object, report
 from orias.perf.report_text import comparison, text
 from orias.perf.trace import record
-from orias.sim.core.image import DEFAULT_STEPS, load
+from orias.sim.core.image import DEFAULT_STEPS, Image, load
 from orias.sim.core.sim_errors import ArgumentError, LoadError, SimError
 
 _VALUES = ("--kernel", "--grid", "--block", "--shared", "--top", "--max-steps", "--arg", "--html")
@@ -69,26 +70,33 @@ def _parse(given: list[str]) -> _Options:
     return o
 
 
-def _kernel(name: str, found: list[KernelCode], wanted: str) -> KernelCode:
-    for k in found:
-        if k.name == wanted or (not wanted and len(found) == 1):
-            return k
-    names = ", ".join(k.name for k in found) or "none"
-    raise UsageError(f"{name}: --kernel needed; the file has {names}")
+def _kernels(o: _Options, name: str, found: list[KernelCode]) -> list[KernelCode]:
+    """The kernel that is asked for; all of one file if no launch and no other file ask for a single one."""
+    chosen = [k for k in found if k.name == o.kernel] if o.kernel else found
+    if len(chosen) == 1 or (chosen and len(o.files) == 1 and not o.block):
+        return chosen
+    names = ", ".join(k.name for k in found)
+    raise UsageError(f"{name}: --kernel needed; the file has {names}" if found else f"{name}: the file has no kernel")
 
 
-def _report(o: _Options, name: str, values: list[Any]) -> Object:
+def _reports(o: _Options, name: str, values: list[Any]) -> list[Object]:
     data = Path(name).read_bytes()
-    code = _kernel(name, kernels(data), o.kernel)
-    image = load(data)
-    k = image.kernels[code.name]
+    found = _kernels(o, name, kernels(data))
+    reader = Reader(data)
+    # Objects that need a linker have no image, but code.
+    image = load(data) if o.block else None
+    return [_report(o, code, reader, image, values) for code in found]
+
+
+def _report(o: _Options, code: KernelCode, reader: Reader, image: Image | None, values: list[Any]) -> Object:
+    k = reader.kernels[code.name]
     stated = next((d for d in (k.reqntid, k.maxntid) if any(d)), (256,))
     block = o.block or tuple(max(1, x) for x in stated)
     run = None
-    if o.block:
+    if image is not None:
         own = [v.copy() if isinstance(v, np.ndarray) else v for v in values]
         run = record(image, code, o.grid, block, own, o.shared, o.max_steps)
-    return report(code, int(np.prod(block)), o.shared, run, image.reader.elf)
+    return report(code, int(np.prod(block)), o.shared, run, reader.elf)
 
 
 def perf_command(given: list[str]) -> int:
@@ -102,7 +110,7 @@ def perf_command(given: list[str]) -> int:
         values = arguments(o.args)
         reports = []
         for name in o.files:
-            reports.append(_report(o, name, values))
+            reports += _reports(o, name, values)
     except (UsageError, ToolError) as e:
         print(f"orias perf: {e}", file=sys.stderr)
         return 2
@@ -127,6 +135,6 @@ def perf_command(given: list[str]) -> int:
         return 0
     for r in reports:
         sys.stdout.write(text(r, o.top))
-    if len(reports) > 1:
+    if len(o.files) > 1:
         sys.stdout.write(comparison(reports[0], reports[1]))
     return 0

@@ -295,6 +295,10 @@ class ElfFile:
         s = self.symbol(index, what)
         if s.name or s.type != STT_SECTION:
             return s.name
+        return self.section_name(s)
+
+    def section_name(self, s: Symbol) -> str:
+        """Name of the section of a symbol; empty for one without, such as a variable that a linker will place (``.common``)."""
         return self.sections[s.section].name if s.section < len(self.sections) else ""
 
     def relocations(self, target: Section) -> list[ElfReloc]:

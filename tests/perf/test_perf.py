@@ -166,6 +166,24 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["kernel"] == "saxpy"
 
 
+def test_all_kernels_of_an_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a linker has still to place does not matter to a report on code; a launch and a comparison need one kernel."""
+    head, body = ".version 8.0\n.target sm_80\n.address_size 64\n", "() { call.uni g; ret; }\n"
+    text = f"{head}.extern .func g();\n.visible .entry a{body}.visible .entry b{body}"
+    file = tmp_path / "o.cubin"
+    file.write_bytes(orias.compile(text, arch="sm_80", compile_only=True).data)
+    assert run(["orias", "perf", str(file), "--json"]) == 0
+    assert {r["kernel"] for r in json.loads(capsys.readouterr().out)} == {"a", "b"}
+    assert run(["orias", "perf", str(file), "-k", "b"]) == 0
+    assert capsys.readouterr().out.startswith("b (sm_80)")
+    for more in (["--block", "32"], [str(file)]):
+        assert run(["orias", "perf", str(file), *more]) == 2
+        assert "--kernel needed; the file has" in capsys.readouterr().err
+    file.write_bytes(orias.compile(f"{head}.visible .func f() {{ ret; }}", arch="sm_80", compile_only=True).data)
+    assert run(["orias", "perf", str(file)]) == 2
+    assert "the file has no kernel" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -78,3 +78,25 @@ def test_what_is_not_in_the_object_is_named() -> None:
     data = orias.compile(CALLER, arch="sm_90", compile_only=True).data
     with pytest.raises(sim.LoadError, match="g is not in this object: link it first"):
         sim.load(data)
+
+COMMON = """.version 8.0
+.target sm_80
+.address_size 64
+.common .global .align 8 .u64 env;
+.visible .entry unused(.param .u64 out) { .reg .b64 %d; ld.param.u64 %d, [out]; st.global.b32 [%d], 7; ret; }
+.visible .entry used(.param .u64 out) { .reg .b64 %d<2>; ld.param.u64 %d0, [out]; ld.global.b64 %d1, [env]; st.global.b64 [%d0], %d1; ret; }
+"""
+
+
+@pytest.mark.parametrize("with_use", [False, True])
+def test_a_common_variable_needs_a_linker(with_use: bool) -> None:
+    """An object of Numba has one that nothing uses; where something does, it is named."""
+    text = COMMON if with_use else COMMON[: COMMON.index(".visible .entry used")]
+    cubin = orias.compile(text, arch="sm_80", compile_only=True).data
+    if with_use:
+        with pytest.raises(sim.SimError, match="env is a common variable, which a linker places"):
+            sim.load(cubin)
+        return
+    out = np.zeros(1, np.uint32)
+    sim.load(cubin).launch("unused", 1, 1, [out])
+    assert out[0] == 7

@@ -221,7 +221,7 @@ class LoadedCubin:
             return self._shared[index] + addend
         if sym.section == 0:
             raise LoadError(f"{section}: {sym.name} is not in this object: link it first")
-        name = self.reader.elf.sections[sym.section].name
+        name = self.reader.elf.section_name(sym)
         if type_ == R_ABS24_40 or not name.startswith(_CONSTANT):
             raise LoadError(f"{section}: relocation {reloc_name(type_)} to {sym.name} is not simulated")
         bits = _BANK_FIELDS.get(type_)
@@ -248,6 +248,8 @@ class LoadedCubin:
             # A call of a missing function goes to an address without function, and fails there.
             return SYSCALL_BASE + 0x100000 if address is None else address
         base = self._section_address.get(sym.section)
+        if base is None and sym.section == elf.SHN_COMMON:
+            raise LoadError(f"{section}: {sym.name} is a common variable, which a linker places: link the object first")
         if base is None:
             raise LoadError(f"{section}: symbol {sym.name} has no address")
         return base + sym.value

@@ -27,7 +27,7 @@ def shared_places(file: ElfFile) -> tuple[dict[int, int], int]:
     ValueError if the file is not well-formed.
     """
     objects = [s for s in file.symbols if s.type == elf.STT_CUDA_OBJECT]
-    reserved = [s for s in objects if s.section and file.sections[s.section].name.startswith(_RESERVED_SECTION)]
+    reserved = [s for s in objects if s.section and file.section_name(s).startswith(_RESERVED_SECTION)]
     variables = [s for s in objects if s.other & _SPACE == _SHARED]
     start = next((s.value for s in file.symbols if s.name == _RESERVED_START), 0)
     places, _ = _placed(reserved, start)
