@@ -607,7 +607,9 @@ class _Checker:
                 return []
             return [(first + k, frozenset((v,))) for k, v in enumerate(known)]
         if inst.op is MOVE and src[0] == SP and st.get(_SP) == frozenset((0,)):
-            return [(_place(inst.dst[0]), frozenset((self._initial(_place(SP)),)))]
+            # Code that moves the stack copies it too, where the function has no frame.
+            own = st.get(_place(SP), _NOTHING)
+            return [(_place(inst.dst[0]), own | frozenset((self._initial(_place(SP)),)))]
         if inst.op in _MOVES or inst.op is MOVE_TO_UNIFORM or inst.op is RESTORE_BARRIER:
             return [(_place(inst.dst[0]), st.get(_place(src[0]), _NOTHING))]
         if inst.op is SAVE_BARRIER:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import orias
+from orias.compiler import compile_text
 from orias.cubin.reader import Reader
 from orias.diag import Unsupported
+from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim import SimError, load
 from orias.sim.ptx import PtxImage
@@ -53,3 +55,19 @@ def test_alignments_beyond_local_memory_do_not_run() -> None:
         load(orias.compile(text, arch="sm_90").data).launch("k", 1, 32, [np.ones(32, np.uint32)])
     with pytest.raises(Unsupported, match="aligned to more"):
         PtxImage(parse(text, "a.ptx"), "sm_90").launch("k", 1, 32, [np.ones(32, np.uint32)])
+
+
+def test_a_copy_of_the_stack_pointer_in_a_function_without_a_frame() -> None:
+    """A function that moves the stack keeps R1 in a register; the check of allocations knows that it is R1 at entry too."""
+    text = """.version 9.0
+.target sm_80
+.address_size 64
+.visible .func f(.param .b32 n, .param .b32 m) {
+.reg .b32 %r<4>; .reg .b64 %d, %a;
+ld.param.b32 %r0, [n]; ld.param.b32 %r1, [m]; and.b32 %r0, %r0, 48; add.u32 %r0, %r0, 16; cvt.u64.u32 %d, %r0;
+alloca.u64 %a, %d, 16; st.local.u32 [%a+8], %r1; ret; }
+"""
+    for level in (0, 3):
+        o = Options("sm_80", level)
+        o.compile_only = o.self_check = True
+        compile_text([("a.ptx", text)], o)

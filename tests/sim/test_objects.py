@@ -79,6 +79,7 @@ def test_what_is_not_in_the_object_is_named() -> None:
     with pytest.raises(sim.LoadError, match="g is not in this object: link it first"):
         sim.load(data)
 
+
 COMMON = """.version 8.0
 .target sm_80
 .address_size 64
