@@ -19,7 +19,7 @@ from orias.cubin.elf import KIND_CAPSULE, KIND_SASS, ElfFile
 from orias.diag import CompileError
 from orias.isa.isa_table import load
 from orias.isa.op import F_BRANCH, F_CALL, F_RETURNS, op
-from orias.isa.operand import NOT_PT, PT, RZ, Opnd, imm, r
+from orias.isa.operand import K_SB, NOT_PT, PT, RZ, Opnd, imm, kind_of, payload, r
 from orias.options import Options
 from orias.output.result import CompileResult
 from orias.target.decoder_class import table_of_sm
@@ -344,7 +344,10 @@ def test_packed_sums(tmp_path: Path, arch: str) -> None:
 
 
 def instructions(data: bytes, section: str) -> list[tuple[Opnd, str, list[Opnd], list[Opnd]]]:
-    """Guard, operation, results and sources of the instructions of a section, without those that the linker makes anew."""
+    """Guard, operation, results and sources of the instructions of a section, without those that the linker makes anew.
+
+    It orders code anew, and waits for some of several textures by DEPBAR where scoreboards are short; 0 is that of asynchronous copies.
+    """
     file = ElfFile(data)
     table = load(table_of_sm(file.sm))
     code = file.section(section)
@@ -353,6 +356,8 @@ def instructions(data: bytes, section: str) -> list[tuple[Opnd, str, list[Opnd],
     decoded = [d for d in map(table.decode, words) if d.op.name != "NOP" and (d.op.name, d.guard) != ("LDS", NOT_PT)]
     out = []
     for d in decoded:
+        if d.op.name == "DEPBAR.LE" and any(kind_of(o) == K_SB and payload(o) for o in d.src):
+            continue
         targets = d.op.flags & (F_BRANCH | F_CALL | F_RETURNS) or d.op.base == "BSSY"
         out.append((d.guard, d.op.name, d.dst, [] if targets else d.src))
     while out and out[-1][1] == "BRA":
