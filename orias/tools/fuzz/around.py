@@ -75,6 +75,11 @@ def _difference(m: re.Match[str], _: int) -> str:
     return f"{m['guard'] or ''}sub.s32 {m['d']}, {_ZERO}, {m['x']};"
 
 
+def _is_zero(m: re.Match[str], _: int) -> str:
+    """cnot by a comparison: ptxas makes it the negation of a mask."""
+    return f"setp.eq.u32 {_FIRST}, {m['x']}, 0; {m['guard'] or ''}selp.u32 {m['d']}, 1, 0, {_FIRST};"
+
+
 def _magnitude(m: re.Match[str], _: int) -> str:
     """The larger of a number and its negation, computed with an unknown zero."""
     guard, bits, d, x = m["guard"] or "", m["bits"], m["d"], m["x"]
@@ -227,7 +232,10 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
             _hidden,
         )
     ],
-    "minmax_negation": [(re.compile(_G + r"neg\.s32 (?P<d>%\w+),\s*(?P<x>[^,;]+);"), _difference)],
+    "minmax_negation": [
+        (re.compile(_G + r"neg\.s32 (?P<d>%\w+),\s*(?P<x>[^,;]+);"), _difference),
+        (re.compile(_G + r"cnot\.b32 (?P<d>%\w+),\s*(?P<x>[^,;]+);"), _is_zero),
+    ],
     "byte_conversion": [
         (re.compile(r"(?P<head>" + _G + r"cvt\.(?:\w+\.)*f\d+\.u32 %\w+,\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)
     ],
